@@ -136,20 +136,23 @@ macro_rules! kinds {
             }
 
             /// Tells some children of a resource to delete themselves, in the order of the table.
-            /// Returns how many it told; 0 means that no child is left.
+            /// Returns whether none is left. If some are, it gives them a moment.
             pub(crate) async fn delete_children(
                 &self,
-                store: &Store,
+                world: &World,
                 id: &dyn Any,
-            ) -> Result<usize, Retry> {
+            ) -> Result<bool, Retry> {
                 let mut asked = 0;
                 $($(if let Some(id) = id.downcast_ref::<<$parent as Record>::Key>() {
                     if asked == 0 || !<$kind as Child>::NEEDED_TO_THE_END {
                         let entry = Under::<$parent>(*id);
-                        asked += cascade::delete_some(store, &entry, &self.$owners).await?;
+                        asked += cascade::delete_some(&world.store, &entry, &self.$owners).await?;
                     }
                 })?)+
-                Ok(asked)
+                if asked > 0 {
+                    world.ports.clock.sleep(cascade::PAUSE).await;
+                }
+                Ok(asked == 0)
             }
         }
 

@@ -21,7 +21,7 @@ use crate::{
     platform::Platform,
     runtime::{
         clock_watch,
-        entries::{Deadline, Under},
+        entries::{self, Deadline, Under},
         resource::Resource,
         store::Store,
     },
@@ -208,8 +208,11 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
             for id in self.store.before::<R>(&passed, MOST)? {
                 let seen = self.store.get::<R>(&id)?;
                 let seen = seen.filter(|seen| self.is_certain || !R::expires(&seen.state));
-                let due = seen.and_then(|seen| R::deadline(&seen.state));
-                if let Some((due, _)) = due.filter(|(due, _)| *due < self.now - OVERDUE_AFTER) {
+                let due = seen.and_then(|seen| {
+                    let deadline = R::deadline(&seen.state).map(|(at, _)| at);
+                    deadline.or_else(|| entries::due(&seen))
+                });
+                if let Some(due) = due.filter(|due| *due < self.now - OVERDUE_AFTER) {
                     self.found.push(Overdue { id: id.to_string(), noun: R::NOUN, due });
                 }
             }

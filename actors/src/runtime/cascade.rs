@@ -6,10 +6,14 @@ use super::{
     resource::{Child, Retry},
     store::Store,
 };
+use std::time::Duration;
 use store::Entry;
 
 /// How many resources one batch deletes.
 const SOME: usize = 100;
+
+/// The pause after a batch, for those that cannot be gone at once.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Deletes one batch of the resources with this index entry. Returns how many there were.
 pub(crate) async fn delete_some<R: Child>(

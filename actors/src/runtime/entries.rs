@@ -76,9 +76,14 @@ impl<P: Record> fmt::Display for InState<P> {
 
 impl<R: HasParent> Entry<R> for InState<R::Parent> {}
 
-/// When the sweeper tells the owner to begin the next work. `None`: the owner has begun, or waits itself.
+/// When the sweeper tells the owner that its work begins, unless the owner has begun or waits itself, or
+/// that it is over.
 pub fn due<R: Resource>(kept: &Kept<R>) -> Option<Timestamp> {
-    R::next(&kept.state).filter(|_| kept.intent.is_none())?.at
+    let work = R::next(&kept.state)?;
+    let begins = work.effect.filter(|_| kept.intent.is_none());
+    // Work that begins at once has no owner yet in a record of an earlier version.
+    let begins = begins.map(|_| work.at.unwrap_or(Timestamp::from_millis(0)));
+    begins.into_iter().chain(work.until).min()
 }
 
 /// The index entries of a resource: its own, and those that the runtime uses.

@@ -35,7 +35,7 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// again if the store has those of an older version.
     const INDEX: u16 = 1;
     /// Whether [`Resource::next`] says what a state asks for. The steps of such a kind set no intent, and
-    /// it has no deadline.
+    /// it has no deadline command.
     const NEXT: bool = false;
     /// How long one attempt at an effect may take, unless [`Resource::time_limit`] says otherwise.
     const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -67,6 +67,15 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     fn next(_state: &Self::State) -> Option<Work<Self::Effect>> {
         None
     }
+
+    /// The time has come that the work of the state does not outlast: [`Work::until`].
+    fn on_due(_state: Self::State, _at: &Moment<Self>) -> Step<Self> {
+        Step::keep()
+    }
+
+    /// Takes over what only the pending effect of a record says that an earlier version of the program
+    /// wrote.
+    fn adopt(_state: &mut Self::State, _pending: &Self::Effect) {}
 
     /// Runs an effect. After an error, the owner retries with growing pauses for as long as the
     /// intent is pending.
@@ -158,20 +167,49 @@ pub trait Child: HasParent {
 /// The work that a state asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work<E> {
-    pub effect: E,
+    /// `None`: the state only waits.
+    pub effect: Option<E>,
     /// When it begins. `None`: at once.
     pub at: Option<Timestamp>,
+    /// When it is over, done or not: then [`Resource::on_due`] decides.
+    pub until: Option<Timestamp>,
 }
 
 /// The owner waits for work that begins so soon. For later work, the sweeper wakes it.
 const SOON: Duration = Duration::from_secs(60);
 
-impl<E> Work<E> {
+impl<E: PartialEq> Work<E> {
+    /// Work that begins at once.
+    pub fn now(effect: E) -> Self {
+        Work { effect: Some(effect), at: None, until: None }
+    }
+
+    /// Work that begins at this time.
+    pub fn at(time: Timestamp, effect: E) -> Self {
+        Work { at: Some(time), ..Work::now(effect) }
+    }
+
+    /// Nothing is done until this time.
+    pub fn wait(until: Timestamp) -> Self {
+        Work { effect: None, at: None, until: Some(until) }
+    }
+
+    /// The same work, which is over at this time if there is one.
+    pub fn until(self, until: Option<Timestamp>) -> Self {
+        Work { until, ..self }
+    }
+
+    /// Whether this is the same work, which may go on. It may end at another time.
+    fn is_same(&self, other: &Self) -> bool {
+        self.effect == other.effect && self.at == other.at
+    }
+
     /// The intent of this work.
     fn intent(self, now: Timestamp) -> Intent<E> {
+        let Some(effect) = self.effect else { return Intent::None };
         match self.at.map_or(Duration::ZERO, |at| at.since(now)) {
-            Duration::ZERO => Intent::Now(self.effect),
-            pause if pause <= SOON => Intent::After(pause, self.effect),
+            Duration::ZERO => Intent::Now(effect),
+            pause if pause <= SOON => Intent::After(pause, effect),
             _ => Intent::None,
         }
     }
@@ -212,13 +250,22 @@ pub fn step<R: Resource>(
     input: Input<R>,
 ) -> Result<Step<R>, Fault> {
     let not_found = Fault::NotFound(R::NOUN);
+    let is_over = |state| {
+        let until = R::next(state).and_then(|work| work.until);
+        until.is_some_and(|until| until <= at.now)
+    };
     // What was done or is due begins again, also if the state asks for the same as before.
-    let goes_on = matches!(input, Input::Create(_) | Input::Command(_));
+    let goes_on = match &input {
+        Input::Create(_) | Input::Command(_) => true,
+        Input::Outcome(_) => false,
+        Input::Due => state.is_some_and(is_over),
+    };
     let step = match (state, input) {
         (None, Input::Create(new)) => R::create(at, *new),
         (None, Input::Command(_)) => Err(not_found),
         // The outcome of an effect that the end of the resource overtook.
         (None, Input::Outcome(_) | Input::Due) => Ok(Step::keep()),
+        (Some(state), Input::Due) if is_over(state) => Ok(R::on_due(state.clone(), at)),
         (Some(_), Input::Due) => Ok(Step::keep()),
         (Some(state), Input::Create(_)) if R::is_deleted(state) => Err(not_found),
         (Some(_), Input::Create(_)) => Ok(Step::keep()),
@@ -246,7 +293,7 @@ pub enum Input<R: Resource> {
     Create(Box<R::New>),
     Command(R::Command),
     Outcome(R::Outcome),
-    /// The time of the work that the state asks for has come.
+    /// The time has come at which the work begins, or ends, that the state asks for.
     Due,
 }
 
@@ -301,6 +348,8 @@ impl<E: std::error::Error> From<E> for Retry {
 pub struct Step<R: Resource> {
     pub next: Next<R::State>,
     pub intent: Intent<R::Effect>,
+    /// See [`Step::anew`].
+    anew: Option<Duration>,
     /// Other changes in the same transaction.
     pub also: Change,
 }
@@ -369,16 +418,16 @@ impl<R: Resource> Step<R> {
     }
 
     pub fn keep() -> Self {
-        Step { next: Next::Keep, intent: Intent::Keep, also: Change::new() }
+        Step { next: Next::Keep, intent: Intent::Keep, anew: None, also: Change::new() }
     }
 
     /// Replaces the state; the pending intent stays.
     pub fn put(state: R::State) -> Self {
-        Step { next: Next::Put(state), intent: Intent::Keep, also: Change::new() }
+        Step { next: Next::Put(state), intent: Intent::Keep, anew: None, also: Change::new() }
     }
 
     pub fn remove() -> Self {
-        Step { next: Next::Remove, intent: Intent::None, also: Change::new() }
+        Step { next: Next::Remove, intent: Intent::None, anew: None, also: Change::new() }
     }
 
     /// Sets the intent of the work that the state after this step asks for. If it asked for the same
@@ -389,13 +438,23 @@ impl<R: Resource> Step<R> {
             Next::Put(state) => Some(state),
             Next::Remove => None,
         };
-        let work = after.and_then(R::next);
-        let intent = match work {
-            work if goes_on && before.and_then(R::next) == work => Intent::Keep,
-            Some(work) => work.intent(now),
-            None => Intent::None,
+        let (was, work) = (before.and_then(R::next), after.and_then(R::next));
+        let intent = match (was, work, self.anew) {
+            (_, Some(Work { effect: Some(effect), .. }), Some(pause)) => {
+                Intent::After(pause, effect)
+            }
+            (Some(was), Some(work), None) if goes_on && was.is_same(&work) => Intent::Keep,
+            (_, Some(work), _) => work.intent(now),
+            (_, None, _) => Intent::None,
         };
         self.intend(intent)
+    }
+
+    /// The work that the state asks for begins anew after this pause, in place of that under way, which
+    /// was begun for the state before. A crash ends the pause.
+    pub fn anew(mut self, pause: Duration) -> Self {
+        self.anew = Some(pause);
+        self
     }
 
     pub fn intend(mut self, intent: Intent<R::Effect>) -> Self {
@@ -411,13 +470,39 @@ impl<R: Resource> Step<R> {
 }
 
 /// The record of a resource: its state and its pending intent. They change together or not at all.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(bound = "")]
 pub struct Kept<R: Resource> {
     pub state: R::State,
     /// The pending effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<R::Effect>,
+}
+
+impl<'de, R: Resource> Deserialize<'de> for Kept<R> {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Stored<S, E> {
+            state: S,
+            intent: Option<Pending<E>>,
+        }
+        /// The program may have an effect no longer that an earlier version stored.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Pending<E> {
+            Known(E),
+            Unknown(serde::de::IgnoredAny),
+        }
+        let Stored { mut state, intent } = Stored::<R::State, R::Effect>::deserialize(d)?;
+        let intent = match intent {
+            Some(Pending::Known(effect)) => Some(effect),
+            Some(Pending::Unknown(_)) | None => None,
+        };
+        if let Some(effect) = &intent {
+            R::adopt(&mut state, effect);
+        }
+        Ok(Kept { state, intent })
+    }
 }
 
 impl<R: Resource> Debug for Kept<R> {

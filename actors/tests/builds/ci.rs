@@ -1,6 +1,6 @@
 //! The state machine of a build in a CI.
 
-use super::{Event, explore, plan, take};
+use super::{Event, asked, explore, plan, take};
 use crate::begun;
 use actors::{
     kinds::builds::{
@@ -71,7 +71,7 @@ fn events() -> Vec<Event> {
         Event::Outcome(Outcome::Forgotten(true)),
         Event::Command(Command::RunChanged { run: RUN }),
         Event::Command(Command::Cancel),
-        Event::Command(Command::Overdue),
+        Event::Due,
         Event::Command(Command::Remove),
     ];
     phases.into_iter().chain(ends).chain(others).collect()
@@ -106,20 +106,20 @@ fn fits(effect: Option<&Effect>, event: &Event) -> bool {
 #[test]
 fn a_build_in_a_ci_is_sound_after_every_sequence_of_inputs() {
     let states = explore(&events(), 8, |before, event, after| {
-        if !fits(before.intent.as_ref(), event) {
+        if !fits(asked(before).as_ref(), event) {
             return false;
         }
         let (from, to) = (&before.state, &after.state);
         // Once the host may have begun a run, the service asks for none again.
-        let asked = [Effect::Find, Effect::Follow, Effect::CancelRun];
-        if before.intent.as_ref().is_some_and(|effect| asked.contains(effect)) {
+        let begun = [Effect::Find, Effect::Follow, Effect::CancelRun];
+        if asked(before).is_some_and(|effect| begun.contains(&effect)) {
             let asks = [Some(Effect::Plan), Some(Effect::Dispatch)];
-            assert!(!asks.contains(&after.intent), "{event:?}: {before:?}");
+            assert!(!asks.contains(&asked(after)), "{event:?}: {before:?}");
         }
         // A build in a CI is followed until it ends.
         let followed = [Some(Effect::Dispatch), Some(Effect::Find), Some(Effect::Follow)];
         if to.run.is_some() && !to.build.state.is_final() && !to.removing {
-            assert!(followed.contains(&after.intent), "{event:?}: {after:?}");
+            assert!(followed.contains(&asked(after)), "{event:?}: {after:?}");
         }
         // A run that nobody wants any more is looked for and cancelled until it is over, but not
         // forever.
@@ -129,8 +129,8 @@ fn a_build_in_a_ci_is_sound_after_every_sequence_of_inputs() {
                 Some(_) => &[Effect::CancelRun][..],
                 None => &[Effect::Dispatch, Effect::Find][..],
             };
-            assert!(after.intent.as_ref().is_some_and(|effect| ends.contains(effect)), "{after:?}");
-            assert!(Builds::deadline(to).is_some(), "{after:?}");
+            assert!(asked(after).is_some_and(|effect| ends.contains(&effect)), "{after:?}");
+            assert!(Builds::next(to).unwrap().until.is_some(), "{after:?}");
         }
         // The app repeats the removal of its builds until they are gone.
         if from.removing && matches!(event, Event::Command(Command::Remove)) {

@@ -14,7 +14,10 @@ use actors::{
     kinds::builds::{
         Builds, Command, Effect, LEASE, Outcome, Place, Plan, State, WAITS_FOR_RUNNER,
     },
-    runtime::resource::{Input, Kept, Moment, Resource, step},
+    runtime::{
+        entries::due,
+        resource::{Input, Kept, Moment, Resource, step},
+    },
 };
 use contract::{
     ArtifactId, BuildId, EventId, Fault, Id, OrganizationId, Timestamp,
@@ -49,6 +52,8 @@ fn plan() -> Plan {
 #[derive(Debug, Clone)]
 enum Event {
     Passes(Duration),
+    /// The sweeper tells that something is due, if it is.
+    Due,
     Command(Command),
     Outcome(Outcome),
 }
@@ -77,7 +82,6 @@ fn events() -> Vec<Event> {
         finish("a", Ok(5)),
         finish("b", Err("make failed")),
         Command::Cancel,
-        Command::Overdue,
         Command::Remove,
     ];
     let outcomes = [
@@ -90,7 +94,8 @@ fn events() -> Vec<Event> {
     ];
     let passing = [LEASE, WAITS_FOR_RUNNER].map(Event::Passes);
     let commands = commands.into_iter().map(Event::Command);
-    passing.into_iter().chain(commands).chain(outcomes.into_iter().map(Event::Outcome)).collect()
+    let time = passing.into_iter().chain([Event::Due]);
+    time.chain(commands).chain(outcomes.into_iter().map(Event::Outcome)).collect()
 }
 
 /// Takes an event. `None`: the build is gone.
@@ -104,6 +109,8 @@ fn take(
             *now = *now + time;
             return Ok(Some(kept.clone()));
         }
+        Event::Due if due(kept).is_none_or(|due| due > *now) => return Ok(Some(kept.clone())),
+        Event::Due => Input::Due,
         Event::Command(command) => Input::Command(command),
         Event::Outcome(outcome) => Input::Outcome(outcome),
     };
@@ -113,7 +120,13 @@ fn take(
 
 fn begun() -> Kept<Builds> {
     let at = Moment { id: BuildId::of(Ulid(7)), now: Timestamp::from_millis(0) };
-    Builds::create(&at, new()).unwrap().apply(None).unwrap().unwrap()
+    let begun = step::<Builds>(&at, None, Input::Create(Box::new(new())));
+    begun.unwrap().apply(None).unwrap().unwrap()
+}
+
+/// The effect that a state asks for, now or later.
+fn asked(kept: &Kept<Builds>) -> Option<Effect> {
+    Builds::next(&kept.state)?.effect
 }
 
 /// Checks what holds in every state.
@@ -128,13 +141,15 @@ fn is_sound(kept: &Kept<Builds>) {
     let ended_badly = build.state.is_final() && build.state != S::Succeeded;
     assert_eq!(ended_badly, build.error.is_some(), "{kept:?}");
     if *removing {
-        assert!(kept.intent.is_some(), "{kept:?}");
+        assert!(asked(kept).is_some(), "{kept:?}");
         return;
     }
     let is_being_planned = build.state == S::Queued && plan.is_none();
-    assert_eq!(kept.intent == Some(Effect::Plan), is_being_planned, "{kept:?}");
+    assert_eq!(asked(kept) == Some(Effect::Plan), is_being_planned, "{kept:?}");
     // A build never waits forever.
-    assert!(Builds::deadline(&kept.state).is_some() || kept.state.log_removed, "{kept:?}");
+    let has_end = Builds::next(&kept.state)
+        .is_some_and(|work| work.until.is_some() || work.effect == Some(Effect::Forget));
+    assert!(has_end || kept.state.log_removed, "{kept:?}");
 }
 
 /// Checks what holds of every change.
@@ -201,7 +216,7 @@ fn a_lost_build_is_tried_once_more_and_then_fails() {
         go(&mut kept, Event::Command(claim(runner)));
         go(&mut kept, Event::Command(report(runner, 0)));
         go(&mut kept, Event::Passes(LEASE));
-        go(&mut kept, Event::Command(Command::Overdue));
+        go(&mut kept, Event::Due);
         assert_eq!(kept.intent, Some(Effect::FindOut));
         go(&mut kept, Event::Outcome(Outcome::Lost));
         assert_eq!(kept.state.build.state, then);

@@ -6,7 +6,10 @@ use actors::{
         Attempt, Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement,
         State,
     },
-    runtime::resource::{Input, Kept, Moment, Resource, step},
+    runtime::{
+        entries::due,
+        resource::{Input, Kept, Moment, Resource, step},
+    },
 };
 use contract::{
     AppId, CheckoutId, Id, Timestamp,
@@ -254,7 +257,7 @@ fn input(event: Event, state: &State) -> Input<Checkouts> {
             let what = "sent by post".parse().unwrap();
             return Input::Command(Command::SettledByHand(what));
         }
-        E::Due => return Input::Command(Command::Due),
+        E::Due => return Input::Due,
         E::Remove => return Input::Command(Command::Remove),
         E::Priced => {
             let code = "PLN_gold".parse().unwrap();
@@ -363,9 +366,14 @@ fn has_money(state: &State) -> bool {
     matches!(state.state, S::Paid | S::Settling | S::Settled)
 }
 
+/// The effect that a state asks for, now or later.
+fn asked(state: &State) -> Option<Effect> {
+    Checkouts::next(state)?.effect
+}
+
 /// What holds in every situation.
 fn is_sound(At { kept, late }: &At, told: &Told) {
-    let (state, intent) = (&kept.state, kept.intent);
+    let (state, intent) = (&kept.state, asked(&kept.state));
     let is_open = state.is_open();
     assert_eq!(state.looking, intent == Some(Effect::Look), "looking: {told}");
     let is_settling = state.attempt == Some(Attempt::Begun);
@@ -447,7 +455,8 @@ fn rests(state: &State, late: bool, told: &Told) {
 fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
     let was = &before.kept.state;
     let Some(At { kept, .. }) = after else {
-        let is_removed = matches!(event, Event::Remove | Event::Closed | Event::Alarmed);
+        let is_removed = matches!(event, Event::Remove | Event::Closed | Event::Alarmed)
+            || (event == Event::Due && was.deleting);
         assert!(is_removed, "only what is deleted goes: {told}");
         return;
     };
@@ -482,9 +491,9 @@ fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
     if event == Event::Look && (was.is_open() || was.is_unsettled() || was.state == S::Settled) {
         assert!(state.looking || state.look_owed, "a notice is heard: {told}");
     }
-    let is_replaced = before.kept.intent != kept.intent;
+    let is_replaced = asked(was) != asked(state);
     if is_replaced && effect(event).is_none() {
-        let lost = match before.kept.intent {
+        let lost = match asked(was) {
             Some(Effect::Cancel) => state.state != S::Paid && state.building.order.is_some(),
             Some(Effect::Alarm) => state.state == S::AmountMismatch,
             Some(Effect::Look) => event != Event::Remove,
@@ -492,7 +501,7 @@ fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
         };
         assert!(!lost, "what is under way is not given up: {told}");
     }
-    if matches!(event, Event::NotLooked(_)) && was.state != S::Failed && kept.intent.is_none() {
+    if matches!(event, Event::NotLooked(_)) && was.state != S::Failed && asked(state).is_none() {
         assert!(state.due.is_some(), "a look without an answer is repeated: {told}");
     }
 }
@@ -511,16 +520,20 @@ fn explore(price: Price) -> BTreeSet<String> {
     while let Some(before) = open.pop() {
         states.insert(format!("{:?}", before.kept.state.state));
         let happens = events.iter().filter(|event| {
-            effect(**event).is_none_or(|effect| before.kept.intent == Some(effect))
+            effect(**event).is_none_or(|effect| asked(&before.kept.state) == Some(effect))
         });
         for event in happens {
             // It may become late, and never early again.
             for late in [false, true].into_iter().filter(|late| *late || !before.late) {
                 let state = &before.kept.state;
+                let is_due = || due(&before.kept).is_some_and(|due| due <= moment(late).now);
+                if *event == Event::Due && !is_due() {
+                    continue;
+                }
                 let told = Told { event: Some((*event, late)), before: &before };
                 let taken = step(&moment(late), Some(state), input(*event, state));
                 let Ok(taken) = taken else { continue };
-                if before.kept.intent == Some(Effect::Settle)
+                if asked(state) == Some(Effect::Settle)
                     && effect(*event).is_none()
                     && *event != Event::Remove
                 {

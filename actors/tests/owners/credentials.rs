@@ -141,9 +141,9 @@ fn new(now: Timestamp, expires_at: Option<Timestamp>) -> New {
     New { credential, secret: serde_json::from_value(json!("sealed")).unwrap() }
 }
 
-/// Sends the command as the sweeper does, and waits for the effect.
+/// Tells the owner as the sweeper does, and waits for the effect.
 async fn warn(world: &World, told: &str) {
-    world.owners().unwrap().credentials.ask(id(), Command::Warn).await.unwrap();
+    world.owners().unwrap().credentials.tell_if_there(id(), Input::Due).await.unwrap();
     let pending = || {
         let found = world.store.get::<Credentials>(&id()).unwrap();
         found.is_some_and(|found| found.intent.is_some())
@@ -185,7 +185,7 @@ fn each_warning_reaches_the_owner_and_the_admins_once() {
         // The owner of the credential ends while a mail is under way, and another one goes on.
         clock.advance(DAY * 6);
         *mail.next.lock().unwrap() = vec![(ADMIN, Does::Hang)];
-        owners.ask(id(), Command::Warn).await.unwrap();
+        owners.tell_if_there(id(), Input::Due).await.unwrap();
         comes_to::<Credentials>(&world, id(), "the mail is sent", |_| {
             mail.inbox(ADMIN).iter().any(|subject| subject.contains("a day"))
         })

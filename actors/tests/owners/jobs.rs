@@ -16,7 +16,7 @@ use actors::{
         images::{ImageIndex, Images},
         instances as owned,
     },
-    runtime::entries::Under,
+    runtime::{entries::Under, resource::Input},
     world::World,
 };
 use bytes::Bytes;
@@ -265,7 +265,7 @@ fn a_schedule_makes_each_backup_once() {
         let schedules = &owners.backup_schedules;
         schedules.create(id, schedule).await.unwrap();
         // Many commands and a restart at the due time make one backup only.
-        let due = join_all((0..16).map(|_| schedules.ask(id, backup_schedules::Command::Due)));
+        let due = join_all((0..16).map(|_| schedules.tell_if_there(id, Input::Due)));
         let (told, _) = join(due, schedules.restart(id)).await;
         assert!(told.iter().any(Result::is_ok), "{told:?}");
         schedules.restart(id).await.unwrap();
@@ -287,7 +287,6 @@ fn a_schedule_makes_each_backup_once() {
             owners.instances.ask(instance_id, command).await.unwrap();
             let due = next(world.ports.clock.now());
             schedules.ask(id, backup_schedules::Command::Replace(due)).await.unwrap();
-            schedules.ask(id, backup_schedules::Command::Due).await.unwrap();
             let left = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap();
             assert_eq!(left.is_some(), stays);
             assert_eq!(world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap(), made);

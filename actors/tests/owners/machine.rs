@@ -7,7 +7,10 @@ use actors::{
         Action, Command, Effect, Instances, Observation, ObservedContainer, Outcome, ResolvedImage,
         plan,
     },
-    runtime::resource::{Input, Kept, Moment, Resource, step},
+    runtime::{
+        entries::due,
+        resource::{Input, Kept, Moment, Resource, step},
+    },
 };
 use contract::{
     Id, InstanceId, JobId, Timestamp,
@@ -52,6 +55,13 @@ impl World {
             self.due = self.now + pause;
         }
         self.kept = step.apply(Some(kept)).unwrap();
+    }
+
+    /// Tells the owner that something is due, if it is.
+    fn tell_due(&mut self) {
+        if self.kept.as_ref().and_then(due).is_some_and(|due| due <= self.now) {
+            self.take(Input::Due);
+        }
     }
 
     /// Carries out an action on the containers.
@@ -217,7 +227,7 @@ fn happen(world: &mut World, event: Event) {
         Event::Update(n) => world.take(Input::Command(scene::resize(n))),
         Event::Overdue(seconds) => {
             world.now = world.now + Duration::from_secs(seconds);
-            world.take(Input::Command(Command::Overdue));
+            world.tell_due();
         }
         Event::Kill(n) => {
             if let Some((role, generation)) = nth(world, n) {
@@ -286,7 +296,7 @@ fn until_idle(world: &mut World) {
                 }
                 if let Some(deadline) = after.deadline.filter(|_| after.state == S::Failed) {
                     world.now = world.now.max(deadline);
-                    world.take(Input::Command(Command::Overdue));
+                    world.tell_due();
                 } else if after.state == S::Failed {
                     return;
                 }
@@ -446,7 +456,7 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     let again = instance.deadline.unwrap();
     assert_eq!(again.since(world.now), Duration::from_secs(300));
     world.now = again;
-    world.take(Input::Command(Command::Overdue));
+    world.tell_due();
     until_idle(&mut world);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
@@ -479,7 +489,7 @@ fn an_unreachable_engine_stops_the_clock() {
         world.work(Fate::Unreachable);
     }
     assert!(world.now > before, "longer than it may take");
-    world.take(Input::Command(Command::Overdue));
+    world.tell_due();
     until_idle(&mut world);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
@@ -490,7 +500,7 @@ fn a_deadline_does_not_end_an_instance_whose_image_is_being_built() {
     for _ in 0..3 {
         world.work(Fate::Building);
         world.now = world.now + Duration::from_secs(3600);
-        world.take(Input::Command(Command::Overdue));
+        world.tell_due();
         assert_eq!(world.kept.as_ref().unwrap().state.state, S::Provisioning);
     }
     let reference = Some("sha256:0".to_owned());

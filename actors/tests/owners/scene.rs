@@ -117,6 +117,7 @@ pub fn instance(now: Timestamp) -> Instance {
         left_to: None,
         crashes: vec![],
         unreachable_since: None,
+        observing: false,
         advised: BTreeSet::new(),
         last_error: None,
         last_log: vec![],

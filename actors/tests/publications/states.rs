@@ -118,7 +118,7 @@ fn input(event: Event, state: &State) -> Input<Publications> {
             stepped(Err(RemoteError::Busy { why: "wait".into(), after: Duration::from_secs(9) }))
         }
         Event::Unclear => stepped(Err(RemoteError::Unclear("silence".into()))),
-        Event::Reported => Input::Outcome(Outcome::Reported),
+        Event::Reported => Input::Outcome(Outcome::Reported(Box::new(state.publication.clone()))),
         Event::Again => Input::Command(Command::Again(state.order.clone())),
         Event::SetRollout(share) => {
             Input::Command(Command::SetRollout(Percent::of_hundredths(share).unwrap()))
@@ -128,7 +128,7 @@ fn input(event: Event, state: &State) -> Input<Publications> {
         Event::Withdraw => Input::Command(Command::Withdraw),
         Event::Restore => Input::Command(Command::Restore),
         Event::Look => Input::Command(Command::Look),
-        Event::GiveUp => Input::Command(Command::GiveUp),
+        Event::GiveUp => Input::Due,
     }
 }
 
@@ -143,12 +143,22 @@ fn can_happen(event: Event, pending: Option<&Effect>) -> bool {
     }
 }
 
+/// The effect that a state asks for.
+fn asked(state: &State) -> Option<Effect> {
+    Publications::next(state)?.effect
+}
+
+fn at(event: Event) -> Moment<Publications> {
+    let days = if event == Event::GiveUp { 3 } else { 0 };
+    Moment { id: id(), now: Timestamp::from_millis(1_000 + days * 24 * 3600 * 1_000) }
+}
+
 fn check(before: &State, kept: &Kept<Publications>, event: Event) {
-    let (state, intent) = (&kept.state, &kept.intent);
+    let state = &kept.state;
     let (old, now) = (before.publication.state, state.publication.state);
     assert!(
-        intent.is_some() == (state.unreported || state.due.is_some()),
-        "an intent is pending if and only if something is left to do: {event:?}"
+        asked(state).is_some() == (state.unreported || state.due.is_some()),
+        "work is asked for if and only if something is left to do: {event:?}"
     );
     let moves = matches!(now, S::Queued | S::Uploading | S::Processing | S::InReview);
     let is_refused = state.publication.error.is_some();
@@ -193,21 +203,21 @@ fn check(before: &State, kept: &Kept<Publications>, event: Event) {
 
 #[test]
 fn every_state_of_a_publication_that_can_be_reached_is_sound() {
-    let at = Moment { id: id(), now: Timestamp::from_millis(1_000) };
     let starts = [
         new(Target::GooglePlay, Some(percent(10.0))),
         new(Target::GooglePlay, None),
         new(Target::Testflight, None),
     ];
     for start in starts {
-        let made = step::<Publications>(&at, None, Input::Create(Box::new(start))).unwrap();
+        let made = step(&at(Event::Again), None, Input::Create(Box::new(start))).unwrap();
         let first = made.apply(None).unwrap().unwrap();
         assert_eq!(first.intent, Some(Effect::Advance));
         let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
         let mut states = BTreeSet::new();
         while let Some(kept) = open.pop() {
-            for event in EVENTS.into_iter().filter(|e| can_happen(*e, kept.intent.as_ref())) {
-                let taken = step(&at, Some(&kept.state), input(event, &kept.state));
+            let pending = asked(&kept.state);
+            for event in EVENTS.into_iter().filter(|e| can_happen(*e, pending.as_ref())) {
+                let taken = step(&at(event), Some(&kept.state), input(event, &kept.state));
                 let Ok(step) = taken else { continue };
                 let mut next = step.apply(Some(&kept)).unwrap().unwrap();
                 check(&kept.state, &next, event);

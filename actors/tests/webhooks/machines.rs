@@ -87,7 +87,6 @@ proptest! {
                     continue;
                 }
                 (Event::Due, None) if due(&kept).is_some_and(|due| due <= now) => Input::Due,
-                (Event::Due, Some(Effect::Forget)) => Input::Outcome(Outcome::Forgotten),
                 (Event::Abandoned, Some(Effect::Attempt)) => {
                     Input::Outcome(Outcome::Abandoned("gone".into()))
                 }
@@ -112,8 +111,7 @@ proptest! {
                 kept.intent.is_some() || due(&kept).is_some(),
                 "nobody waits for ever: {event:?} {kept:?}"
             );
-            let forgets = kept.intent == Some(Effect::Forget);
-            prop_assert!(kept.intent.is_none() || forgets == after.finished_at.is_some());
+            prop_assert!(kept.intent.is_none() || after.finished_at.is_none());
         }
     }
 }

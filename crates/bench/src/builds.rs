@@ -333,6 +333,7 @@ fn run(number: u64) -> Outcome<Run> {
         id: Some(number),
         until: now() + Duration::from_secs(3600),
         tag: Some("\"same\"".into()),
+        look_at: None,
         looks: 0,
         steps: Vec::new(),
         succeeded_at: None,

@@ -131,6 +131,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         begun_at: now(),
         due: None,
         alarmed: false,
+        alarming: false,
         deleting: false,
         settled_at: Some(now()),
         created_at: now(),
@@ -156,6 +157,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         looking: false,
         look_owed: false,
         told: Some(seed::text(EMAIL)?),
+        untold: false,
         due: None,
         created_at: now(),
     };

@@ -83,6 +83,7 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         left_to: None,
         crashes: Vec::new(),
         unreachable_since: None,
+        observing: false,
         advised: Default::default(),
         last_error: None,
         last_log: Vec::new(),

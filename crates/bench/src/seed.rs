@@ -141,6 +141,8 @@ pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<Upload> 
         finalized_at: Some(MADE),
     };
     Ok(Upload {
+        expected: None,
+        discarding: false,
         claims_bytes: false,
         artifact,
         offset: 25_000_000,
@@ -159,6 +161,7 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
         leaving: Vec::new(),
         invitations: Vec::new(),
         deleting: false,
+        cascade: false,
         created_at: MADE,
         updated_at: MADE,
     })

@@ -164,6 +164,7 @@ impl Platform {
             resets: Vec::new(),
             token_epoch: 0,
             tokens_ended_at: None,
+            ends_reach: None,
             created_at: now,
             updated_at: now,
         };
@@ -175,6 +176,7 @@ impl Platform {
             leaving: Vec::new(),
             invitations: Vec::new(),
             deleting: false,
+            cascade: false,
             created_at: now,
             updated_at: now,
         };

@@ -6,7 +6,7 @@ use crate::{
     kinds::organizations::{
         Membership, Memberships, MembershipsDelta, Organization, Organizations,
     },
-    runtime::resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
     world::World,
 };
 use contract::{
@@ -58,6 +58,9 @@ pub struct Account {
     /// When `token_epoch` last grew.
     #[serde(default)]
     pub tokens_ended_at: Option<Timestamp>,
+    /// The call that asks for [`Effect::EndReach`], until that is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_reach: Option<Cause>,
     pub created_at: Timestamp,
     /// When the user last changed the profile or the password.
     pub updated_at: Timestamp,
@@ -179,6 +182,8 @@ pub enum Outcome {
 }
 
 impl Resource for Accounts {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = Registration;
     type State = Account;
     type Command = Command;
@@ -197,9 +202,16 @@ impl Resource for Accounts {
         account.on_command(at, command)
     }
 
-    fn on_outcome(_: Account, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        let Outcome::ReachEnded = outcome;
-        Step::keep().intend(Intent::None)
+    fn on_outcome(account: Account, _: &Moment<Self>, Outcome::ReachEnded: Outcome) -> Step<Self> {
+        Step::put(Account { ends_reach: None, ..account })
+    }
+
+    fn next(account: &Account) -> Option<Work<Effect>> {
+        account.ends_reach.clone().map(|cause| Work::now(Effect::EndReach(cause)))
+    }
+
+    fn adopt(account: &mut Account, Effect::EndReach(cause): &Effect) {
+        account.ends_reach = Some(cause.clone());
     }
 
     fn is_deleted(_: &Account) -> bool {
@@ -291,7 +303,7 @@ impl Account {
         at: &Moment<Accounts>,
         command: Command,
     ) -> Result<Step<Accounts>, Fault> {
-        let (mut also, mut next) = (Change::new(), Intent::Keep);
+        let mut also = Change::new();
         match command {
             Command::SignIn { session, key, address } => {
                 if session.epoch != self.epoch {
@@ -317,7 +329,7 @@ impl Account {
                 if seen != self.password_hash {
                     return Err(Fault::WrongCurrentPassword);
                 }
-                next = self.set_password(password_hash, end_reach, at.now);
+                self.set_password(password_hash, end_reach, at.now);
                 let (key, session) = session;
                 also = also.create::<Session>(&key, Session { epoch: self.epoch, ..session });
             }
@@ -333,7 +345,7 @@ impl Account {
                 if !self.resets.iter().any(is_it) {
                     return Err(no_such_reset());
                 }
-                next = self.set_password(password_hash, end_reach, at.now);
+                self.set_password(password_hash, end_reach, at.now);
             }
             Command::SetTier(tier) => self.tier = tier,
             Command::SetPaidTier(paid) if paid == self.paid_tier => return Ok(Step::keep()),
@@ -342,25 +354,21 @@ impl Account {
             #[allow(clippy::panic, reason = "it is what this command is for")]
             Command::Panic(message) => panic!("{message}"),
         }
-        Ok(Step::put(self).also(also).intend(next))
+        Ok(Step::put(self).also(also))
     }
 
     /// Sets a new password and ends all sessions, and all that acts for the account if a call asks for
-    /// that. Returns the work that is left.
-    fn set_password(
-        &mut self,
-        password_hash: String,
-        end_reach: Option<Cause>,
-        now: Timestamp,
-    ) -> Intent<Effect> {
+    /// that.
+    fn set_password(&mut self, password_hash: String, end_reach: Option<Cause>, now: Timestamp) {
         self.password_hash = password_hash;
         self.epoch += 1;
         self.resets.clear();
         self.updated_at = now;
-        let Some(cause) = end_reach else { return Intent::Keep };
-        self.token_epoch += 1;
-        self.tokens_ended_at = Some(now);
-        Intent::Now(Effect::EndReach(cause))
+        if end_reach.is_some() {
+            self.token_epoch += 1;
+            self.tokens_ended_at = Some(now);
+            self.ends_reach = end_reach;
+        }
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     let Effect::RemoveContents = effect;
     leave_instances(id, &world).await?;
-    let left = world.owners()?.delete_children(&world.store, &id).await?;
-    Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
+    let is_empty = world.owners()?.delete_children(&world, &id).await?;
+    Ok(if is_empty { Outcome::Empty } else { Outcome::NotYet })
 }
 
 /// Leaves the instances to the organization, which can bring their data back for a while. Those of an

@@ -1,7 +1,7 @@
 //! The rules of an app.
 
 use crate::{
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
     world::World,
 };
 use contract::{
@@ -11,7 +11,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use store::Change;
 
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,8 @@ pub enum Outcome {
 }
 
 impl Resource for Apps {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = App;
     type State = App;
     type Command = Command;
@@ -104,9 +106,12 @@ impl Resource for Apps {
     fn on_outcome(_: App, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
             Outcome::Empty => Step::remove(),
-            Outcome::NotYet => Step::keep()
-                .intend(Intent::After(Duration::from_millis(50), Effect::RemoveContents)),
+            Outcome::NotYet => Step::keep(),
         }
+    }
+
+    fn next(app: &App) -> Option<Work<Effect>> {
+        app.deleting.then(|| Work::now(Effect::RemoveContents))
     }
 
     fn is_deleted(app: &App) -> bool {
@@ -196,7 +201,7 @@ impl App {
             }
             Command::Delete => {
                 self.deleting = true;
-                return Ok(Step::put(self).intend(Intent::Now(Effect::RemoveContents)));
+                return Ok(Step::put(self));
             }
         }
         Ok(Step::put(self))

@@ -319,6 +319,8 @@ fn new_upload(
         artifact,
         offset: 0,
         length: must_be.size,
+        expected: None,
+        discarding: false,
         claims_bytes: must_be.sha256.is_some() && !of_build,
         declared: must_be,
         expires_at,

@@ -6,7 +6,7 @@ use crate::{
     runtime::{
         entries::InState,
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -36,6 +36,12 @@ pub struct Upload {
     pub declared: Declared,
     /// The deadline of the upload; while the artifact is verifying, of the verification.
     pub expires_at: Timestamp,
+    /// What the bytes are compared with, once the upload is finalized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+    /// Whether the bytes are no longer wanted, and not deleted yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discarding: bool,
     /// Whether this upload claims its declared bytes, so that no second upload of them is opened.
     /// False in the records of earlier versions.
     #[serde(default)]
@@ -67,8 +73,6 @@ pub enum Command {
     },
     /// A run of a CI that the app trusts built the file.
     Attest(Box<Attestation>),
-    /// Give up the upload or the verification if its deadline has passed.
-    Expire,
     /// Delete the artifact. Refused while a release refers to it.
     Delete,
     /// Delete the artifact because its app is deleted.
@@ -79,13 +83,8 @@ pub enum Command {
 pub enum Effect {
     /// Read the bytes, compare them with the declaration and the app, and keep them.
     Verify(Expected),
-    /// Does nothing. Records of earlier versions may have it as a pending intent.
-    Release,
-    /// Delete the bytes.
-    Discard {
-        /// Whether the record is removed after the bytes.
-        forget: bool,
-    },
+    /// Delete the bytes. After those of a deleted artifact, the record is removed.
+    Discard {},
 }
 
 /// What `Finalize` says of the bytes.
@@ -104,12 +103,11 @@ pub enum Outcome {
     Refused(String),
     /// The bytes are deleted.
     Discarded,
-    /// The outcome of [`Effect::Release`].
-    Nothing,
 }
 
 impl Resource for Artifacts {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     /// Verification reads up to 4 GiB twice. At 100 MiB/s that takes a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = Upload;
@@ -172,10 +170,27 @@ impl Resource for Artifacts {
         claim.map(|claim| Unique::new(claim, || Fault::Stale)).into_iter().collect()
     }
 
-    fn deadline(upload: &Upload) -> Option<(Timestamp, Command)> {
-        let open =
-            matches!(upload.artifact.state, ArtifactState::Pending | ArtifactState::Verifying);
-        open.then_some((upload.expires_at, Command::Expire))
+    fn next(upload: &Upload) -> Option<Work<Effect>> {
+        let end = upload.expires_at;
+        match (upload.artifact.state, &upload.expected) {
+            _ if upload.discarding => Some(Work::now(Effect::Discard {})),
+            (ArtifactState::Verifying, Some(expected)) => {
+                Some(Work::now(Effect::Verify(expected.clone())).until(Some(end)))
+            }
+            (ArtifactState::Pending | ArtifactState::Verifying, _) => Some(Work::wait(end)),
+            _ => None,
+        }
+    }
+
+    fn on_due(upload: Upload, at: &Moment<Self>) -> Step<Self> {
+        upload.expire(at)
+    }
+
+    fn adopt(upload: &mut Upload, pending: &Effect) {
+        match pending {
+            Effect::Verify(expected) => upload.expected = Some(expected.clone()),
+            Effect::Discard {} => upload.discarding = true,
+        }
     }
 
     fn expires(_: &Upload) -> bool {

@@ -2,11 +2,11 @@
 
 use super::{
     artifact_refs::ArtifactRefs,
-    rules::{Artifacts, Command, Effect, Expected, Outcome, Upload},
+    rules::{Artifacts, Command, Expected, Outcome, Upload},
 };
 use crate::{
     ports::{Content, Examined},
-    runtime::resource::{Intent, Moment, Step},
+    runtime::resource::{Moment, Step},
 };
 use contract::{
     Fault, Sha256, VersionName, WebUrl,
@@ -29,7 +29,7 @@ impl Upload {
         use ArtifactState as S;
         match (self.artifact.state, command) {
             (S::Deleted, _) => Ok(Step::keep()),
-            (_, Command::Remove) => Ok(self.discard(S::Deleted, true)),
+            (_, Command::Remove) => Ok(self.discard(S::Deleted)),
             (S::Pending, Command::Renew(until)) => {
                 self.expires_at = self.expires_at.max(until);
                 Ok(Step::put(self))
@@ -44,17 +44,8 @@ impl Upload {
             (S::Verifying | S::Verified, Command::Finalize { sha256, .. }) => {
                 self.finalize_again(&sha256)
             }
-            (S::Pending, Command::Expire) if self.expires_at <= at.now => {
-                Ok(self.discard(S::Expired, false))
-            }
-            (S::Verifying, Command::Expire) if self.expires_at <= at.now => {
-                let problem =
-                    "its bytes could not be read for an hour; upload the file again".into();
-                Ok(self.reject(at, problem))
-            }
-            (_, Command::Expire) => Ok(Step::keep()),
             (_, Command::Delete) => Ok(self
-                .discard(S::Deleted, true)
+                .discard(S::Deleted)
                 .also(Change::new().require_absent::<ArtifactRefs>(&at.id))),
             (S::Verified, Command::Attest(attestation)) => self.attest(*attestation),
             (
@@ -64,6 +55,17 @@ impl Upload {
                 | Command::Finalize { .. }
                 | Command::Attest(_),
             ) => Err(self.closed(state)),
+        }
+    }
+
+    /// The upload, or the verification, is given up.
+    pub(super) fn expire(self, at: &Moment<Artifacts>) -> Step<Artifacts> {
+        match self.artifact.state {
+            ArtifactState::Verifying => {
+                let problem = "its bytes could not be read for an hour; upload the file again";
+                self.reject(at, problem.into())
+            }
+            _ => self.discard(ArtifactState::Expired),
         }
     }
 
@@ -88,7 +90,8 @@ impl Upload {
         }
         self.artifact.state = ArtifactState::Verifying;
         self.expires_at = at.now + VERIFY_WITHIN;
-        Ok(Step::put(self).intend(Intent::Now(Effect::Verify(Expected { sha256, size }))))
+        self.expected = Some(Expected { sha256, size });
+        Ok(Step::put(self))
     }
 
     /// A repeated `Finalize` changes nothing. One with another hash is refused.
@@ -170,12 +173,12 @@ impl Upload {
     fn reject(mut self, at: &Moment<Artifacts>, problem: String) -> Step<Artifacts> {
         self.artifact.problem = Some(problem);
         self.artifact.finalized_at = Some(at.now);
-        self.discard(ArtifactState::Rejected, false)
+        self.discard(ArtifactState::Rejected)
     }
 
-    fn discard(mut self, state: ArtifactState, forget: bool) -> Step<Artifacts> {
-        self.artifact.state = state;
-        Step::put(self).intend(Intent::Now(Effect::Discard { forget }))
+    fn discard(mut self, state: ArtifactState) -> Step<Artifacts> {
+        (self.artifact.state, self.discarding) = (state, true);
+        Step::put(self)
     }
 
     pub(super) fn on_outcome(
@@ -196,11 +199,14 @@ impl Upload {
                 self.artifact.sha256 = Some(sha256);
                 self.artifact.state = ArtifactState::Verified;
                 self.artifact.finalized_at = Some(at.now);
-                Step::put(self).intend(Intent::None)
+                Step::put(self)
             }
             (ArtifactState::Verifying, Outcome::Refused(problem)) => self.reject(at, problem),
             (ArtifactState::Deleted, Outcome::Discarded) => Step::remove(),
-            (_, Outcome::Discarded | Outcome::Nothing) => Step::put(self).intend(Intent::None),
+            (_, Outcome::Discarded) => {
+                self.discarding = false;
+                Step::put(self)
+            }
             // The outcome of an overtaken effect.
             _ => Step::keep(),
         }

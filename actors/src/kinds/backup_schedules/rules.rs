@@ -2,7 +2,7 @@
 
 use super::cron;
 use crate::{
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     world::World,
 };
 use contract::{
@@ -24,8 +24,6 @@ const UNREADABLE: Duration = Duration::from_secs(24 * 3600);
 pub enum Command {
     /// Another schedule of the same database replaces this one.
     Replace(BackupSchedule),
-    /// The time of the next backup has come.
-    Due,
     Remove,
 }
 
@@ -44,6 +42,8 @@ pub enum Outcome {
 }
 
 impl Resource for BackupSchedules {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = BackupSchedule;
     type State = BackupSchedule;
     type Command = Command;
@@ -55,27 +55,33 @@ impl Resource for BackupSchedules {
     }
 
     fn on_command(
-        schedule: BackupSchedule,
-        at: &Moment<Self>,
+        _: BackupSchedule,
+        _: &Moment<Self>,
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         Ok(match command {
             Command::Replace(schedule) => Step::put(schedule),
-            Command::Due if at.now < schedule.next_at => Step::keep(),
-            Command::Due => {
-                let backup = Effect::BackUp(backup_at(at));
-                let next_at = cron::next(&schedule.cron, at.now).unwrap_or(at.now + UNREADABLE);
-                Step::put(BackupSchedule { next_at, ..schedule }).intend(Intent::Now(backup))
-            }
             Command::Remove => Step::remove(),
         })
     }
 
-    fn on_outcome(_: BackupSchedule, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+    fn on_outcome(schedule: BackupSchedule, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
-            Outcome::Done => Step::keep().intend(Intent::None),
+            Outcome::Done => {
+                let next_at = cron::next(&schedule.cron, at.now).unwrap_or(at.now + UNREADABLE);
+                Step::put(BackupSchedule { next_at, ..schedule })
+            }
             Outcome::NoInstance => Step::remove(),
         }
+    }
+
+    fn next(schedule: &BackupSchedule) -> Option<Work<Effect>> {
+        Some(Work::at(schedule.next_at, Effect::BackUp(next_backup(schedule))))
+    }
+
+    fn adopt(schedule: &mut BackupSchedule, Effect::BackUp(id): &Effect) {
+        let made_at = id.unique().timestamp_ms();
+        schedule.next_at = Timestamp::from_millis(i64::try_from(made_at).unwrap_or_default());
     }
 
     fn is_deleted(_: &BackupSchedule) -> bool {
@@ -86,10 +92,6 @@ impl Resource for BackupSchedules {
     fn claims(schedule: &BackupSchedule) -> Vec<Unique<Self>> {
         let claim = BackupScheduleClaim::of(schedule.instance_id, schedule.database);
         vec![Unique::new(claim, || Fault::Stale)]
-    }
-
-    fn deadline(schedule: &BackupSchedule) -> Option<(Timestamp, Command)> {
-        Some((schedule.next_at, Command::Due))
     }
 
     fn perform(
@@ -129,9 +131,9 @@ impl BackupScheduleClaim {
     }
 }
 
-/// The id of the backup that a schedule creates at a moment. A schedule creates one backup at a
-/// moment, so the time and the schedule's own random part are unique together.
-fn backup_at(at: &Moment<BackupSchedules>) -> BackupId {
-    let now = u64::try_from(at.now.as_millis()).unwrap_or_default();
-    BackupId::of(Ulid::from_parts(now, at.id.unique().random()))
+/// The id of the next backup of a schedule. A schedule creates one backup at a time, so the time and
+/// the schedule's own random part are unique together.
+fn next_backup(schedule: &BackupSchedule) -> BackupId {
+    let at = u64::try_from(schedule.next_at.as_millis()).unwrap_or_default();
+    BackupId::of(Ulid::from_parts(at, schedule.id.unique().random()))
 }

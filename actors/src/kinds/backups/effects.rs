@@ -82,9 +82,7 @@ fn running(state: &State, world: &World) -> Result<Result<RunningDatabase, Strin
 /// Restores a backup into an empty database. A failure is tried once more in a new database: its
 /// cause may be the start of the database and not the backup.
 async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
-    let Some(_turn) = restore_check::turn(id, &state.backup, world).await? else {
-        return Ok(Outcome::Wait);
-    };
+    let _turn = restore_check::turn(id, &state.backup, world).await?;
     let mut again = true;
     loop {
         let database = match restore_check::begin(id, &state.backup, world).await? {

@@ -27,6 +27,8 @@ use std::time::Duration;
 const AT_A_TIME: usize = 2;
 /// How long the database may take to become healthy.
 const UP_WITHIN: Duration = Duration::from_secs(300);
+/// The pause before a backup asks again for a turn.
+const POLL: Duration = Duration::from_secs(1);
 /// The pause between two readings of its health.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Consecutive healthy readings that are needed. On the first start, entry points run the database
@@ -38,16 +40,19 @@ pub(crate) fn turns() -> Turns<Tenant> {
     Turns::new(AT_A_TIME, AT_A_TIME)
 }
 
-/// Waits for the turn of a backup: within a tenant, the oldest comes first. `None`: too many wait.
+/// Waits for the turn of a backup: within a tenant, the oldest comes first.
 pub(super) async fn turn(
     id: BackupId,
     backup: &Backup,
     world: &World,
-) -> Result<Option<Turn<Tenant>>, Retry> {
+) -> Result<Turn<Tenant>, Retry> {
     let tenant = tenant(&world.store, backup.app_id)?;
-    match world.restore_checks.ask(tenant, id.unique().0) {
-        Ok(asked) => Ok(Some(asked.await)),
-        Err(NoTurn::OfHolder | NoTurn::OfAll) => Ok(None),
+    loop {
+        match world.restore_checks.ask(tenant, id.unique().0) {
+            Ok(asked) => return Ok(asked.await),
+            // Too many wait.
+            Err(NoTurn::OfHolder | NoTurn::OfAll) => world.ports.clock.sleep(POLL).await,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     kinds::instances::{Instances, database::WITHIN},
     runtime::{
         entries::Under,
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -22,9 +22,6 @@ use store::Entries;
 #[derive(Debug, Clone, Copy)]
 pub struct Backups;
 
-/// The pause before a backup asks again for a turn to be verified.
-const POLL: Duration = Duration::from_secs(1);
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The part that callers see.
@@ -37,6 +34,9 @@ pub struct State {
     /// Whether the throw-away database of a restore check may exist and has to be removed.
     #[serde(default, rename = "on_trial")]
     pub has_check_database: bool,
+    /// Whether the bytes of a dump that failed may exist and have to be removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_left_bytes: bool,
     /// The last verification failed. A verification that could not be carried out does not count.
     #[serde(default)]
     pub useless: bool,
@@ -70,8 +70,6 @@ pub enum Command {
     Restore,
     /// Restore the backup into a throw-away database.
     Verify,
-    /// The deadline passed.
-    Overdue,
     /// Delete the backup, unless it is being written or restored.
     Delete,
     /// Delete the backup together with its app.
@@ -106,8 +104,6 @@ pub enum Outcome {
     Failed(String),
     /// The restore check could not be carried out, for this reason.
     Unverified(String),
-    /// Too many backups wait to be verified.
-    Wait,
     /// The throw-away database is removed.
     Disposed,
     /// Retention was applied.
@@ -156,6 +152,8 @@ pub(super) fn taken() -> Fault {
 }
 
 impl Resource for Backups {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(3660);
     type New = Begin;
     type State = State;
@@ -164,8 +162,7 @@ impl Resource for Backups {
     type Outcome = Outcome;
 
     fn create(at: &Moment<Self>, begin: Begin) -> Result<Step<Self>, Fault> {
-        let state = State::new(begin, at.now + WITHIN);
-        Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
+        Ok(Step::put(State::new(begin, at.now + WITHIN)))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
@@ -192,8 +189,19 @@ impl Resource for Backups {
         (running && !state.removing).then(|| Unique::new(of, taken)).into_iter().collect()
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        state.deadline.map(|at| (at, Command::Overdue))
+    fn next(state: &State) -> Option<Work<Effect>> {
+        state.next().map(|effect| Work::now(effect).until(state.deadline))
+    }
+
+    fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
+        let why = "it was not done within an hour".to_owned();
+        let verifying = is_running(&state.backup.verification);
+        let late = if verifying { Outcome::Unverified } else { Outcome::Failed };
+        state.on_outcome(at, late(why))
+    }
+
+    fn adopt(state: &mut State, pending: &Effect) {
+        state.has_left_bytes = *pending == Effect::Clean;
     }
 
     fn perform(
@@ -215,6 +223,7 @@ impl State {
             keep,
             has_check_database: false,
             database,
+            has_left_bytes: false,
             useless: false,
             surplus: false,
             removing: false,
@@ -236,21 +245,12 @@ impl State {
                 end(&mut self.backup.verification, Some("it was put back meanwhile".into()), at);
                 self.backup.restore = Some(begun(at));
                 self.deadline = Some(at.now + WITHIN);
-                Ok(Step::put(self).intend(Intent::Now(Effect::Restore)))
+                Ok(Step::put(self))
             }
             Command::Verify => {
                 self.is_free_to("verified")?;
                 Ok(self.verify(at))
             }
-            Command::Overdue => match self.deadline {
-                Some(deadline) if at.now >= deadline => {
-                    let why = "it was not done within an hour".to_owned();
-                    let verifying = is_running(&self.backup.verification);
-                    let late = if verifying { Outcome::Unverified } else { Outcome::Failed };
-                    Ok(self.on_outcome(at, late(why)))
-                }
-                _ => Ok(Step::keep()),
-            },
             Command::Delete if self.is_busy() => Err(Fault::NotNow(
                 "this backup is being written or put back; delete it after that".into(),
             )),
@@ -258,7 +258,7 @@ impl State {
                 self.removing = true;
                 self.deadline = None;
                 end(&mut self.backup.verification, Some("it was deleted meanwhile".into()), at);
-                Ok(Step::put(self).intend(Intent::Now(Effect::Discard)))
+                Ok(Step::put(self))
             }
         }
     }
@@ -285,7 +285,7 @@ impl State {
         self.backup.verification = Some(begun(at));
         self.has_check_database = true;
         self.deadline = Some(at.now + WITHIN);
-        Step::put(self).intend(Intent::Now(Effect::Verify))
+        Step::put(self)
     }
 
     fn on_outcome(mut self, at: &Moment<Backups>, outcome: Outcome) -> Step<Backups> {
@@ -293,10 +293,9 @@ impl State {
         match outcome {
             Outcome::Discarded if self.removing => return Step::remove(),
             _ if self.removing => return Step::keep(),
-            Outcome::Wait => return Step::keep().intend(Intent::After(POLL, Effect::Verify)),
             Outcome::Disposed => self.has_check_database = false,
             Outcome::Thinned => self.surplus = false,
-            Outcome::Discarded => {}
+            Outcome::Discarded => self.has_left_bytes = false,
             Outcome::Dumped(size, sha256) if *state == BackupState::Running => {
                 *state = BackupState::Ready;
                 (self.backup.size, self.backup.sha256) = (Some(size), Some(sha256));
@@ -311,8 +310,7 @@ impl State {
                 self.backup.error = Some(why);
                 self.backup.finished_at = Some(at.now);
                 self.surplus = self.keep.is_some();
-                self.deadline = None;
-                return Step::put(self).intend(Intent::Now(Effect::Clean));
+                self.has_left_bytes = true;
             }
             Outcome::Restored if is_running(restore) => end(restore, None, at),
             Outcome::Failed(why) if is_running(restore) => end(restore, Some(why), at),
@@ -330,16 +328,21 @@ impl State {
             _ => return Step::keep(),
         }
         self.deadline = None;
-        let next = self.tidy();
-        Step::put(self).intend(next)
+        Step::put(self)
     }
 
-    /// The clean-up that is left, if any.
-    fn tidy(&self) -> Intent<Effect> {
+    /// What is running, and then the clean-up that is left.
+    fn next(&self) -> Option<Effect> {
+        let Backup { state, restore, verification, .. } = &self.backup;
         match self {
-            State { has_check_database: true, .. } => Intent::Now(Effect::Dispose),
-            State { surplus: true, .. } => Intent::Now(Effect::Thin),
-            _ => Intent::None,
+            State { removing: true, .. } => Some(Effect::Discard),
+            _ if *state == BackupState::Running => Some(Effect::Dump),
+            _ if is_running(restore) => Some(Effect::Restore),
+            _ if is_running(verification) => Some(Effect::Verify),
+            State { has_left_bytes: true, .. } => Some(Effect::Clean),
+            State { has_check_database: true, .. } => Some(Effect::Dispose),
+            State { surplus: true, .. } => Some(Effect::Thin),
+            _ => None,
         }
     }
 }

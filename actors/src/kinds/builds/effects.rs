@@ -25,8 +25,11 @@ use contract::{
     text::GitRef,
 };
 use repository::{Recipe, Report};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use store::Snapshot;
+
+/// The pause between two batches of the removal of a log.
+const NEXT_BATCH: Duration = Duration::from_millis(100);
 
 pub(super) async fn perform(
     effect: Effect,
@@ -37,7 +40,13 @@ pub(super) async fn perform(
     match effect {
         Effect::Plan => plan(&world, id, &kept).await,
         Effect::FindOut => find_out(&world, id, &kept),
-        Effect::Forget => Ok(Outcome::Forgotten(log::forget(&world, id).await?)),
+        Effect::Forget => {
+            let is_gone = log::forget(&world, id).await?;
+            if !is_gone {
+                world.ports.clock.sleep(NEXT_BATCH).await;
+            }
+            Ok(Outcome::Forgotten(is_gone))
+        }
         Effect::Dispatch => ci::dispatch(&world, id, &kept).await,
         Effect::Find => ci::find(&world, &kept).await,
         Effect::Follow => ci::follow(&world, id, &kept).await,

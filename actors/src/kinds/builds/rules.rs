@@ -15,7 +15,7 @@ use crate::{
     runtime::{
         entries::InState,
         event::Event,
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -54,6 +54,9 @@ pub struct State {
     pub place: Place,
     /// What is built; `None` until the repository was read.
     pub plan: Option<Plan>,
+    /// When the repository is read, if not at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_at: Option<Timestamp>,
     /// The deadline of the state `queued`.
     pub queued_until: Timestamp,
     /// `None` while no runner has the build.
@@ -134,8 +137,6 @@ pub enum Command {
         run: u64,
     },
     Cancel,
-    /// The deadline of the state passed.
-    Overdue,
     /// Delete the build together with its app.
     Remove,
 }
@@ -175,7 +176,8 @@ pub enum Outcome {
 }
 
 impl Resource for Builds {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(120);
     type New = State;
     type State = State;
@@ -184,7 +186,7 @@ impl Resource for Builds {
     type Outcome = Outcome;
 
     fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(state).intend(Intent::Now(Effect::Plan)))
+        Ok(Step::put(state))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
@@ -200,7 +202,7 @@ impl Resource for Builds {
     }
 
     fn accepts_deleted(command: &Command) -> bool {
-        matches!(command, Command::Overdue | Command::Remove)
+        matches!(command, Command::Remove)
     }
 
     fn index(state: &State) -> Entries<Self> {
@@ -245,19 +247,29 @@ impl Resource for Builds {
         runner.into_iter().chain(run).map(|claim| Unique::new(claim, || Fault::Stale)).collect()
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        let ended = state.build.finished_at;
-        let unwanted = state.unwanted_run().map(|run| run.until);
-        let at = match (&state.lease, &state.run) {
-            _ if unwanted.is_some() => unwanted?,
-            _ if state.removing => return None,
-            _ if state.log_removed => return None,
-            _ if ended.is_some() => ended? + KEEPS_LOG,
-            (Some(lease), _) => lease.until.min(lease.ends_by),
-            (None, Some(run)) => run.until,
-            (None, None) => state.queued_until,
-        };
-        Some((at, Command::Overdue))
+    fn next(state: &State) -> Option<Work<Effect>> {
+        if let Some(run) = state.unwanted_run() {
+            return Some(run.work(Effect::CancelRun));
+        }
+        if state.removing {
+            return Some(Work::now(Effect::Forget));
+        }
+        if let Some(ended) = state.build.finished_at {
+            return (!state.log_removed).then(|| Work::at(ended + KEEPS_LOG, Effect::Forget));
+        }
+        Some(match (&state.lease, &state.run, &state.plan) {
+            (Some(lease), ..) => Work::at(lease.until, Effect::FindOut).until(Some(lease.ends_by)),
+            (None, Some(run), _) => run.work(Effect::Follow),
+            (None, None, None) => {
+                let plan = Work { at: state.planned_at, ..Work::now(Effect::Plan) };
+                plan.until(Some(state.queued_until))
+            }
+            (None, None, Some(_)) => Work::wait(state.queued_until),
+        })
+    }
+
+    fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
+        state.overdue(at)
     }
 
     fn expires(state: &State) -> bool {

@@ -3,11 +3,11 @@
 use super::{
     ci::Run,
     log::NewLines,
-    rules::{Builds, Command, Effect, LEASE, Lease, Outcome, Place, State, WAITS_FOR_RUNNER},
+    rules::{Builds, Command, LEASE, Lease, Outcome, Place, State, WAITS_FOR_RUNNER},
 };
 use crate::runtime::{
     entries::wire_name,
-    resource::{Intent, Moment, Resource, Step},
+    resource::{Moment, Step},
 };
 use contract::{
     ArtifactId, Fault, Name, OrganizationId,
@@ -21,8 +21,6 @@ const PLANNED_WITHIN: Duration = Duration::from_secs(30 * 60);
 const MOST_ATTEMPTS: u32 = 2;
 /// The size of the log of an attempt, in bytes. Later lines are counted and not kept.
 const LARGEST_LOG: u64 = 16 << 20;
-/// The pause between two batches of the removal of a log.
-const NEXT_BATCH: Duration = Duration::from_millis(100);
 
 impl State {
     /// A build that begins to be planned.
@@ -33,6 +31,7 @@ impl State {
             run: None,
             limit_seconds: u32::try_from(limit.as_secs()).unwrap_or(u32::MAX),
             plan: None,
+            planned_at: None,
             queued_until: build.created_at + PLANNED_WITHIN,
             lease: None,
             log_removed: false,
@@ -63,10 +62,9 @@ impl State {
             Command::Remove if self.removing => Ok(Step::keep()),
             Command::Remove => {
                 self.removing = true;
-                let next = self.cut_off(at);
-                Ok(Step::put(self).intend(next))
+                self.cut_off(at);
+                Ok(Step::put(self))
             }
-            Command::Overdue => Ok(self.overdue(at)),
             _ if self.removing => Ok(Step::keep()),
             Command::Claim { runner, .. } if self.is_held_by(&runner) => Ok(Step::keep()),
             Command::Claim { runner, name } => match self.waits_for_runner() {
@@ -89,9 +87,9 @@ impl State {
                 let log = lease.extend(at, from, lines)?;
                 self.build.state = BuildState::Running;
                 let log = log.into_change(at.id, at.now, &key);
-                Ok(Step::put(self).intend(Intent::None).also(log))
+                Ok(Step::put(self).also(log))
             }
-            Command::RunChanged { run } => Ok(self.run_changed(run)),
+            Command::RunChanged { run } => Ok(self.run_changed(at, run)),
             Command::Finish { runner, .. } if !self.is_held_by(&runner) => Err(not_yours()),
             Command::Finish { made: Ok(artifact), .. } => Ok(self.succeed(artifact, at)),
             // The runner stops a build that takes too long, as the service does.
@@ -115,16 +113,12 @@ impl State {
             Outcome::Forgotten(true) if self.removing => return Step::remove(),
             Outcome::Forgotten(true) if ended => {
                 self.log_removed = true;
-                return Step::put(self).intend(Intent::None);
-            }
-            Outcome::Forgotten(false) if self.removing || ended => {
-                return Step::keep().intend(Intent::After(NEXT_BATCH, Effect::Forget));
+                return Step::put(self);
             }
             Outcome::Run(outcome) => return self.on_run(at, outcome),
             // The host refused to begin a run.
             Outcome::Impossible(_) if self.unwanted_run().is_some() => return self.give_up_run(),
-            _ if self.removing => return Step::keep().intend(Intent::Now(Effect::Forget)),
-            _ if ended => return Step::keep(),
+            _ if self.removing || ended => return Step::keep(),
             _ => {}
         }
         let is_planned = self.plan.is_some();
@@ -138,10 +132,10 @@ impl State {
                 self.plan = Some(*plan);
                 let Some(destination) = to else {
                     self.queued_until = at.now + WAITS_FOR_RUNNER;
-                    return Step::put(self).intend(Intent::None);
+                    return Step::put(self);
                 };
                 self.run = Some(Run::new(destination, at, self.queued_until));
-                Step::put(self).intend(Intent::Now(Effect::Dispatch))
+                Step::put(self)
             }
             (Outcome::Impossible(why), _) if !is_begun => {
                 // The host refused to begin a run, if it was asked at all.
@@ -153,12 +147,10 @@ impl State {
             (Outcome::Made(artifact), _) => self.succeed(artifact, at),
             (Outcome::Patience, Some(lease)) => {
                 lease.until = lease.until.max(at.now + LEASE);
-                Step::put(self).intend(Intent::None)
+                Step::put(self)
             }
             (Outcome::Lost, Some(lease)) if lease.until <= at.now => self.lose(at),
-            // A report came in meanwhile.
-            (Outcome::Lost, Some(_)) => Step::keep().intend(Intent::None),
-            // A late outcome of an effect that was replaced.
+            // A report came in meanwhile, or it is a late outcome of an effect that was replaced.
             _ => Step::keep(),
         }
     }
@@ -171,7 +163,7 @@ impl State {
         let ends_by = at.now + Duration::from_secs(self.limit_seconds.into());
         let until = at.now + LEASE;
         self.lease = Some(Lease { runner, until, ends_by, lines: 0, bytes: 0 });
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 
     /// The runner is gone. The build waits for another one, or has failed.
@@ -183,19 +175,14 @@ impl State {
         self.lease = None;
         self.build.state = BuildState::Queued;
         self.queued_until = at.now + WAITS_FOR_RUNNER;
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 
-    fn overdue(self, at: &Moment<Builds>) -> Step<Builds> {
-        let Some((deadline, _)) = Builds::deadline(&self) else { return Step::keep() };
-        if at.now < deadline {
-            return Step::keep();
-        }
+    /// The time has passed that the state had at most.
+    pub(super) fn overdue(self, at: &Moment<Builds>) -> Step<Builds> {
         match (&self.lease, &self.run) {
             _ if self.unwanted_run().is_some() => self.give_up_run(),
-            _ if self.build.state.is_final() => Step::keep().intend(Intent::Now(Effect::Forget)),
-            (Some(_), _) if self.is_late(at) => self.time_out(at),
-            (Some(_), _) => Step::keep().intend(Intent::Now(Effect::FindOut)),
+            (Some(_), _) => self.time_out(at),
             (None, Some(_)) if self.build.state == BuildState::Running => self.time_out(at),
             (None, Some(run)) => {
                 let why = match run.id {
@@ -252,8 +239,8 @@ impl State {
         self.build.state = state;
         self.build.finished_at = Some(at.now);
         self.lease = None;
-        let next = self.cut_off(at);
-        Step::put(self).intend(next)
+        self.cut_off(at);
+        Step::put(self)
     }
 }
 

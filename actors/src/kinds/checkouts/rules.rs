@@ -11,7 +11,7 @@ use crate::{
     runtime::{
         entries::InState,
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -71,10 +71,14 @@ pub struct State {
     pub attempts: u32,
     /// When the present attempt to begin began.
     pub begun_at: Timestamp,
-    /// When the provider or the shop is asked next, if nothing happens before.
+    /// When the provider or the shop is asked next, if nothing happens before. With a step that is to
+    /// be done: when it begins, if not at once.
     pub due: Option<Timestamp>,
     /// Whether somebody was told that paid money is not settled, or does not match.
     pub alarmed: bool,
+    /// Whether somebody must be told that.
+    #[serde(default)]
+    pub alarming: bool,
     /// Its app is deleted: the page is being closed.
     #[serde(default)]
     pub deleting: bool,
@@ -199,8 +203,6 @@ pub enum Command {
     Settle,
     /// A person has settled it.
     SettledByHand(Description),
-    /// The time of the next attempt has come.
-    Due,
     Remove,
 }
 
@@ -251,7 +253,8 @@ pub enum Settlement {
 }
 
 impl Resource for Checkouts {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;
@@ -311,9 +314,16 @@ impl Resource for Checkouts {
         request.map(|request| Unique::new(claim(request), || Fault::Stale)).into_iter().collect()
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        let command = if state.deleting { Command::Remove } else { Command::Due };
-        state.due.map(|due| (due, command))
+    fn next(state: &State) -> Option<Work<Effect>> {
+        state.next()
+    }
+
+    fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
+        state.on_due(at.now)
+    }
+
+    fn adopt(state: &mut State, pending: &Effect) {
+        state.alarming = *pending == Effect::Alarm;
     }
 
     fn events(at: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

@@ -5,7 +5,7 @@ use crate::{
     ports::sealed::Sealed,
     runtime::{
         event::Event,
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -35,6 +35,9 @@ pub struct State {
     /// How many days before the expiry somebody was last warned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warned: Option<u32>,
+    /// The warning that nobody got yet: how many days before the expiry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<u32>,
 }
 
 /// A credential that was opened and sealed.
@@ -65,8 +68,6 @@ pub enum Command {
         stored_at: Timestamp,
         currency: Currency,
     },
-    /// The time of a warning has come.
-    Warn,
     Remove,
 }
 
@@ -82,7 +83,8 @@ pub enum Outcome {
 }
 
 impl Resource for Credentials {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;
@@ -104,7 +106,7 @@ impl Resource for Credentials {
                 let mut state = State::of(at.now, *new);
                 (state.credential.created_at, state.credential.id) = (created_at, id);
                 state.credential.currency = state.credential.currency.or(currency);
-                Step::put(state).intend(Intent::None)
+                Step::put(state)
             }
             // The answer is about a secret that was replaced meanwhile: it is checked again.
             Command::Checked { stored_at, .. } if stored_at != state.credential.updated_at => {
@@ -135,21 +137,33 @@ impl Resource for Credentials {
                     Step::put(state)
                 }
             },
-            Command::Warn => {
-                let due = due_warning(state.credential.expires_at, at.now);
-                let Some(days) = due.filter(|days| state.warned.is_none_or(|last| *days < last))
-                else {
-                    return Ok(Step::keep());
-                };
-                state.warned = Some(days);
-                Step::put(state).intend(Intent::Now(Effect::Warn(days)))
-            }
             Command::Remove => Step::remove(),
         })
     }
 
-    fn on_outcome(_: State, _: &Moment<Self>, Outcome::Warned: Outcome) -> Step<Self> {
-        Step::keep().intend(Intent::None)
+    fn on_outcome(state: State, _: &Moment<Self>, Outcome::Warned: Outcome) -> Step<Self> {
+        Step::put(State { untold: None, ..state })
+    }
+
+    fn next(state: &State) -> Option<Work<Effect>> {
+        let next = next_warning(state.credential.expires_at, state.warned).map(|(_, at)| at);
+        match state.untold {
+            Some(days) => Some(Work::now(Effect::Warn(days)).until(next)),
+            None => next.map(Work::wait),
+        }
+    }
+
+    fn on_due(mut state: State, at: &Moment<Self>) -> Step<Self> {
+        let due = due_warning(state.credential.expires_at, at.now);
+        let Some(days) = due.filter(|days| state.warned.is_none_or(|last| *days < last)) else {
+            return Step::keep();
+        };
+        (state.warned, state.untold) = (Some(days), Some(days));
+        Step::put(state)
+    }
+
+    fn adopt(state: &mut State, Effect::Warn(days): &Effect) {
+        state.untold = Some(*days);
     }
 
     fn is_deleted(_: &State) -> bool {
@@ -163,11 +177,6 @@ impl Resource for Credentials {
     /// `Stale`: the call is decided again, and replaces the credential that exists.
     fn claims(state: &State) -> Vec<Unique<Self>> {
         vec![Unique::new(CredentialClaim::of(&state.credential), || Fault::Stale)]
-    }
-
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        let (_, at) = next_warning(state.credential.expires_at, state.warned)?;
-        Some((at, Command::Warn))
     }
 
     fn events(
@@ -202,7 +211,8 @@ impl Resource for Credentials {
 impl State {
     /// Who stores a credential sees when it expires, so only later warnings are sent.
     fn of(now: Timestamp, New { credential, secret }: New) -> State {
-        State { warned: due_warning(credential.expires_at, now), credential, secret }
+        let warned = due_warning(credential.expires_at, now);
+        State { credential, secret, warned, untold: None }
     }
 }
 

@@ -17,7 +17,7 @@ use contract::{
     DeliveryId, Fault, Id, MessageId, OrganizationId, Timestamp, WebhookId,
     webhooks::{DeliveryAttempt, DeliveryState, EventType, WebhookDelivery},
 };
-use futures_util::future::{LocalBoxFuture, ready};
+use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
@@ -74,8 +74,6 @@ pub enum Command {
 pub enum Effect {
     /// Send the event. After a crash, the receiver may get it again, with the same `webhook-id`.
     Attempt,
-    /// Forget the delivery, which was kept for long enough.
-    Forget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +84,6 @@ pub enum Outcome {
     NoTurn,
     /// There is nobody to send it to, for this reason.
     Abandoned(String),
-    Forgotten,
 }
 
 /// Whether another delivery of the organization may wait.
@@ -252,7 +249,6 @@ impl Resource for Deliveries {
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
-            Outcome::Forgotten => state.remove(),
             // The outcome of an overtaken effect.
             _ if state.delivery.finished_at.is_some() => Step::keep(),
             Outcome::Attempted(begun, posted) => state.attempted(at, begun, posted),
@@ -264,9 +260,13 @@ impl Resource for Deliveries {
     fn next(state: &State) -> Option<Work<Effect>> {
         let WebhookDelivery { finished_at, next_attempt_at, .. } = state.delivery;
         Some(match finished_at {
-            None => Work { effect: Effect::Attempt, at: next_attempt_at },
-            Some(end) => Work { effect: Effect::Forget, at: Some(end + KEPT) },
+            None => Work { at: next_attempt_at, ..Work::now(Effect::Attempt) },
+            Some(end) => Work::wait(end + KEPT),
         })
+    }
+
+    fn on_due(state: State, _: &Moment<Self>) -> Step<Self> {
+        state.remove()
     }
 
     fn is_deleted(_: &State) -> bool {
@@ -283,15 +283,12 @@ impl Resource for Deliveries {
     }
 
     fn perform(
-        effect: Effect,
+        Effect::Attempt: Effect,
         _: DeliveryId,
         kept: Arc<Kept<Self>>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
-        match effect {
-            Effect::Attempt => Box::pin(super::effects::attempt(kept, world)),
-            Effect::Forget => Box::pin(ready(Ok(Outcome::Forgotten))),
-        }
+        Box::pin(super::effects::attempt(kept, world))
     }
 }
 

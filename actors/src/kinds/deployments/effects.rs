@@ -22,6 +22,9 @@ use std::{sync::Arc, time::Duration};
 /// How long the new container may take to become healthy.
 const WELL_WITHIN: Duration = Duration::from_secs(5 * 60);
 
+/// The pause before a deployment checks again whether its turn has come or its revision serves.
+const POLL: Duration = Duration::from_millis(500);
+
 pub(super) async fn perform(
     effect: Effect,
     id: DeploymentId,
@@ -29,7 +32,7 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let work = Work { id, state: &kept.state, world: &world };
-    match effect {
+    let outcome = match effect {
         Effect::AwaitTurn => work.await_turn(),
         Effect::Build => work.build().await,
         Effect::Offer => work.offer().await,
@@ -37,7 +40,11 @@ pub(super) async fn perform(
         Effect::Finish => work.finish().await,
         Effect::Undo => work.undo().await,
         Effect::Forget => work.forget().await,
+    };
+    if matches!(outcome, Ok(Outcome::Wait)) {
+        world.ports.clock.sleep(POLL).await;
     }
+    outcome
 }
 
 struct Work<'a> {

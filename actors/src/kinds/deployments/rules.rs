@@ -15,7 +15,7 @@ use crate::{
     runtime::{
         entries::{InState, wire_name},
         event::Event,
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -36,8 +36,6 @@ pub struct Deployments;
 
 /// How much longer than the deployment an attempt at an effect may take: the deadline comes first.
 const EFFECT_LONGER: Duration = Duration::from_secs(5 * 60);
-/// The pause before a deployment checks again whether its turn has come or its revision serves.
-const POLL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -87,8 +85,6 @@ pub enum Command {
         /// The other deployment is a rollback of this one.
         rolled_back: bool,
     },
-    /// The deadline passed.
-    Overdue,
     /// Delete the deployment together with its app.
     Remove,
 }
@@ -113,7 +109,7 @@ pub enum Effect {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The effect is tried again after a pause.
+    /// What the effect waits for has not come yet.
     Wait,
     Turn,
     /// The image is on this machine.
@@ -149,7 +145,8 @@ impl State {
 }
 
 impl Resource for Deployments {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     type New = State;
     type State = State;
     type Command = Command;
@@ -161,7 +158,7 @@ impl Resource for Deployments {
     }
 
     fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(state).intend(Intent::Now(Effect::AwaitTurn)))
+        Ok(Step::put(state))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
@@ -195,8 +192,24 @@ impl Resource for Deployments {
         active.then(|| Unique::new(claim, || Fault::Stale)).into_iter().collect()
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        state.deadline.map(|at| (at, Command::Overdue))
+    fn next(state: &State) -> Option<Work<Effect>> {
+        if state.removing {
+            return Some(Work::now(Effect::Forget));
+        }
+        let effect = match state.phase() {
+            S::Queued => Effect::AwaitTurn,
+            S::Building => Effect::Build,
+            S::Deploying => Effect::Offer,
+            S::Verifying => Effect::Follow,
+            S::Cancelling => Effect::Undo,
+            S::Live | S::Superseded | S::RolledBack if state.in_queue => Effect::Finish,
+            S::Live | S::Superseded | S::RolledBack | S::Failed | S::Cancelled => return None,
+        };
+        Some(Work::now(effect).until(state.deadline))
+    }
+
+    fn on_due(state: State, _: &Moment<Self>) -> Step<Self> {
+        state.overdue()
     }
 
     fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {
@@ -284,9 +297,7 @@ impl State {
         command: Command,
     ) -> Result<Step<Deployments>, Fault> {
         match command {
-            Command::Remove | Command::Supersede { .. } | Command::Overdue if self.removing => {
-                Ok(Step::keep())
-            }
+            Command::Remove | Command::Supersede { .. } if self.removing => Ok(Step::keep()),
             Command::Cancel => match self.phase() {
                 S::Queued => Ok(self.end(S::Cancelled, None, at)),
                 S::Building | S::Deploying | S::Verifying => Ok(self.cancel()),
@@ -306,25 +317,23 @@ impl State {
                 }
                 Ok(Step::keep())
             }
-            Command::Overdue => {
-                if self.deadline.is_none_or(|deadline| at.now < deadline) {
-                    return Ok(Step::keep());
-                }
-                Ok(match self.phase() {
-                    S::Building | S::Deploying | S::Verifying => {
-                        let limit = contract::time::span(self.limit().as_secs());
-                        self.fail(format!("it was not done within {limit}"))
-                    }
-                    _ => {
-                        self.deadline = None;
-                        Step::put(self)
-                    }
-                })
-            }
             Command::Remove => {
                 self.removing = true;
                 self.in_queue = false;
-                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)))
+                Ok(Step::put(self))
+            }
+        }
+    }
+
+    fn overdue(mut self) -> Step<Deployments> {
+        match self.phase() {
+            S::Building | S::Deploying | S::Verifying => {
+                let limit = contract::time::span(self.limit().as_secs());
+                self.fail(format!("it was not done within {limit}"))
+            }
+            _ => {
+                self.deadline = None;
+                Step::put(self)
             }
         }
     }
@@ -333,14 +342,14 @@ impl State {
         if self.removing {
             return match outcome {
                 Outcome::Finished => Step::remove(),
-                _ => Step::keep().intend(Intent::After(POLL, Effect::Forget)),
+                _ => Step::keep(),
             };
         }
         match (self.phase(), outcome) {
             (S::Queued, Outcome::Turn) => {
                 self.enter(S::Building, StepName::Build, at);
                 self.deadline = Some(at.now + self.limit());
-                Step::put(self).intend(Intent::Now(Effect::Build))
+                Step::put(self)
             }
             (S::Building, Outcome::Built { reference, replaces, base }) => {
                 self.replaces = replaces;
@@ -348,14 +357,14 @@ impl State {
                 self.image.reference = Some(reference.clone());
                 self.deployment.image_ref = Some(reference);
                 self.enter(S::Deploying, StepName::Start, at);
-                Step::put(self).intend(Intent::Now(Effect::Offer))
+                Step::put(self)
             }
             (S::Deploying, Outcome::Offered(made)) => {
                 if let Some((definition, env)) = made {
                     (self.definition, self.env) = (Some(*definition), Some(env));
                 }
                 self.enter(S::Verifying, StepName::Health, at);
-                Step::put(self).intend(Intent::Now(Effect::Follow))
+                Step::put(self)
             }
             (S::Verifying | S::Cancelling, Outcome::Serves(previous)) => {
                 self.enter(S::Live, StepName::Switch, at);
@@ -368,30 +377,19 @@ impl State {
                 let serving = Serving { id: at.id, created: self.replaces.take() };
                 let serves =
                     Change::new().merge::<DeploymentHistory>(&self.service(), Some(serving));
-                Step::put(self).intend(Intent::Now(Effect::Finish)).also(serves)
+                Step::put(self).also(serves)
             }
             (_, Outcome::Finished) => {
                 self.close(StepState::Succeeded, at);
                 self.in_queue = false;
-                Step::put(self).intend(Intent::None)
+                Step::put(self)
             }
             (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => self.fail(why),
             (S::Cancelling, Outcome::Undone) => match self.deployment.error.clone() {
                 Some(why) => self.end(S::Failed, Some(why), at),
                 None => self.end(S::Cancelled, None, at),
             },
-            (state, Outcome::Wait) => {
-                let effect = match state {
-                    S::Queued => Effect::AwaitTurn,
-                    S::Building => Effect::Build,
-                    S::Deploying => Effect::Offer,
-                    S::Verifying => Effect::Follow,
-                    S::Cancelling => Effect::Undo,
-                    _ => Effect::Finish,
-                };
-                Step::keep().intend(Intent::After(POLL, effect))
-            }
-            // A late outcome of an effect that was replaced.
+            // What has not come yet, and a late outcome of an effect that was replaced.
             _ => Step::keep(),
         }
     }
@@ -405,13 +403,13 @@ impl State {
     fn fail(mut self, why: String) -> Step<Deployments> {
         self.deployment.error = Some(why);
         self.failing = true;
-        Step::put(self).intend(Intent::Now(Effect::Undo))
+        Step::put(self)
     }
 
     /// Undoes the deployment; its state is then `cancelled`.
     fn cancel(mut self) -> Step<Deployments> {
         self.deployment.state = S::Cancelling;
-        Step::put(self).intend(Intent::Now(Effect::Undo))
+        Step::put(self)
     }
 
     fn end(
@@ -432,7 +430,7 @@ impl State {
         self.in_queue = false;
         self.failing = false;
         self.replaces = None;
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 
     fn enter(&mut self, state: DeploymentState, step: StepName, at: &Moment<Deployments>) {

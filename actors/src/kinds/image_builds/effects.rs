@@ -29,7 +29,10 @@ use contract::{
     images::{DockerImage, DockerImageVersion, ImageVersionState},
     text::{ImageDigest, ImageTag},
 };
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, sync::Arc, time::Duration};
+
+/// How often a waiting build asks for its turn.
+const POLL: Duration = Duration::from_millis(500);
 
 pub(super) async fn perform(
     effect: Effect,
@@ -39,8 +42,10 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::AwaitTurn => {
-            let turn = world.builds.is_turn(ticket(id), world.ports.clock.now())?;
-            Ok(if turn { Outcome::Turn } else { Outcome::Wait })
+            while !world.builds.is_turn(ticket(id), world.ports.clock.now())? {
+                world.ports.clock.sleep(POLL).await;
+            }
+            Ok(Outcome::Turn)
         }
         Effect::Build => build(id, &kept.state, &world).await,
         Effect::Push => push(id, &kept.state, &world).await,

@@ -5,7 +5,7 @@ use crate::{
     kinds::images::Images,
     runtime::{
         entries::{Under, wire_name},
-        resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -24,8 +24,6 @@ pub struct ImageBuilds;
 
 /// How much longer than the build an attempt at an effect may take: the deadline comes first.
 const EFFECT_LONGER: Duration = Duration::from_secs(60);
-/// How often a waiting build asks for its turn.
-const POLL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -85,15 +83,13 @@ impl State {
 #[derive(Debug, Clone)]
 pub enum Command {
     Cancel,
-    /// Fail the build if its deadline has passed.
-    Overdue,
     /// The progress in percent.
     Reached(u8),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Ask the queue whether the build may begin.
+    /// Wait until the queue lets the build begin.
     AwaitTurn,
     Build,
     /// Push the image to its registry, and add the version to the registered image.
@@ -102,8 +98,6 @@ pub enum Effect {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The turn of the build has not come yet.
-    Wait,
     /// The build may begin.
     Turn,
     /// The image of a repository is on this machine.
@@ -117,6 +111,8 @@ pub enum Outcome {
 }
 
 impl Resource for ImageBuilds {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = State;
     type State = State;
     type Command = Command;
@@ -128,7 +124,7 @@ impl Resource for ImageBuilds {
     }
 
     fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(state).intend(Intent::Now(Effect::AwaitTurn)))
+        Ok(Step::put(state))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
@@ -137,6 +133,21 @@ impl Resource for ImageBuilds {
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         state.on_outcome(at, outcome)
+    }
+
+    fn next(state: &State) -> Option<Work<Effect>> {
+        let effect = match state.job.state {
+            S::Queued => Effect::AwaitTurn,
+            S::Building => Effect::Build,
+            S::Pushing => Effect::Push,
+            S::Succeeded | S::Failed | S::Cancelled => return None,
+        };
+        Some(Work::now(effect).until(state.deadline))
+    }
+
+    fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
+        let limit = contract::time::span(state.limit().as_secs());
+        state.end(S::Failed, Some(format!("it was not done within {limit}")), at)
     }
 
     fn is_deleted(_: &State) -> bool {
@@ -158,10 +169,6 @@ impl Resource for ImageBuilds {
         };
         let claim = ImageBuildClaim::Version { image, version };
         state.is_open().then(|| Unique::new(claim, taken)).into_iter().collect()
-    }
-
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        state.deadline.map(|at| (at, Command::Overdue))
     }
 
     fn perform(
@@ -200,7 +207,7 @@ impl State {
         command: Command,
     ) -> Result<Step<ImageBuilds>, Fault> {
         match command {
-            // The owner drops the running effect with its intent, and the engine ends the build.
+            // The owner drops the effect that nothing asks for any more, and the engine ends the build.
             Command::Cancel => match self.job.state {
                 S::Queued | S::Building => Ok(self.end(S::Cancelled, None, at)),
                 S::Cancelled => Ok(Step::keep()),
@@ -220,12 +227,6 @@ impl State {
                 Ok(Step::put(self))
             }
             Command::Reached(_) => Ok(Step::keep()),
-            Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
-                let limit = contract::time::span(self.limit().as_secs());
-                let why = format!("it was not done within {limit}");
-                Ok(self.end(S::Failed, Some(why), at))
-            }
-            Command::Overdue => Ok(Step::keep()),
         }
     }
 
@@ -235,12 +236,12 @@ impl State {
                 self.job.state = S::Building;
                 self.job.started_at = Some(at.now);
                 self.deadline = Some(at.now + self.limit());
-                Step::put(self).intend(Intent::Now(Effect::Build))
+                Step::put(self)
             }
             (S::Building, Outcome::Built) => {
                 self.job.state = S::Pushing;
                 self.job.progress = 90;
-                Step::put(self).intend(Intent::Now(Effect::Push))
+                Step::put(self)
             }
             (S::Building, Outcome::Ready) => {
                 self.job.progress = 100;
@@ -252,9 +253,6 @@ impl State {
                 self.end(S::Succeeded, None, at)
             }
             (S::Building | S::Pushing, Outcome::Failed(why)) => self.end(S::Failed, Some(why), at),
-            (S::Queued, Outcome::Wait) => {
-                Step::keep().intend(Intent::After(POLL, Effect::AwaitTurn))
-            }
             // The outcome of an overtaken effect.
             _ => Step::keep(),
         }
@@ -265,6 +263,6 @@ impl State {
         self.job.error = why;
         self.job.finished_at = Some(at.now);
         self.deadline = None;
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 }

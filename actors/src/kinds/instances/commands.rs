@@ -3,13 +3,13 @@
 use super::{
     reconcile::apply::START_WITHIN,
     record::{Candidate, Instance, Service, ServiceChange},
-    rules::{Command, Effect, Instances, PROVISION_WITHIN},
+    rules::{Command, Instances, PROVISION_WITHIN},
 };
 use crate::{
     ports::sealed::Sealed,
     runtime::{
         ref_count::{RefCount, RefCountDelta},
-        resource::{Intent, Moment, Row, Step},
+        resource::{Moment, Row, Step},
     },
 };
 use contract::{
@@ -77,7 +77,7 @@ impl Instance {
                 // Deletion needs no template, so the template may be deleted now.
                 let key = instance.template_id.to_string();
                 let unused = Change::new().merge::<RefCount>(&key, RefCountDelta::Subtract(1));
-                Ok(Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(unused))
+                Ok(Step::put(instance).anew(Duration::ZERO).also(unused))
             }
             Command::Undelete { .. } => Ok(Step::keep()),
             Command::Update { name, resources, env } => self.update(name, resources, env, now),
@@ -86,7 +86,6 @@ impl Instance {
                 _ => Ok(Step::keep()),
             },
             Command::Advise(advisories) => Ok(self.advise(advisories)),
-            Command::Overdue => self.overdue(now),
             Command::AddService { service, secrets } => {
                 self.with(secrets).add_service(*service, now)
             }
@@ -97,8 +96,7 @@ impl Instance {
         }
     }
 
-    /// A deleted instance accepts only Delete with data, Leave and Undelete while its data is kept, and
-    /// Overdue.
+    /// A deleted instance accepts only Delete with data, Leave and Undelete while its data is kept.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
@@ -109,7 +107,7 @@ impl Instance {
                 self.delete_data = true;
                 self.state = InstanceState::Deleting;
                 self.deadline = Some(at.now + DELETE_WITHIN);
-                Step::put(self).intend(Intent::Now(Effect::Reconcile))
+                Step::put(self).anew(Duration::ZERO)
             }
             Command::Leave(organization) if !self.delete_data => {
                 self.left_to = Some(organization);
@@ -140,12 +138,6 @@ impl Instance {
                 }
                 self.begin_start(at.now).also(also)
             }
-            Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
-                self.delete_data |= self.state == InstanceState::Deleted;
-                self.state = InstanceState::Deleting;
-                self.deadline = Some(at.now + DELETE_WITHIN);
-                Step::put(self).intend(Intent::Now(Effect::Reconcile))
-            }
             _ => Step::keep(),
         })
     }
@@ -157,7 +149,7 @@ impl Instance {
         self.last_log.clear();
         self.start(now);
         self.updated_at = now;
-        Step::put(self).intend(Intent::Now(Effect::Reconcile))
+        Step::put(self).anew(Duration::ZERO)
     }
 
     fn begin_stop(
@@ -176,15 +168,18 @@ impl Instance {
         }
         self.crashes.clear();
         self.fail_candidates("the instance was stopped meanwhile");
-        Step::put(self).intend(Intent::Now(Effect::Reconcile))
+        Step::put(self).anew(Duration::ZERO)
     }
 
     fn observe(mut self, lost: &[Role]) -> Step<Instances> {
         for service in self.services.iter_mut().filter(|s| lost.contains(&s.role)) {
             service.live.port = None;
         }
-        let step = if lost.is_empty() { Step::keep() } else { Step::put(self) };
-        step.intend(Intent::Now(Effect::Reconcile))
+        let is_same = self.observing && lost.is_empty();
+        self.observing = true;
+        // What happened now may have been overlooked by the reconciliation under way.
+        let step = if is_same { Step::keep() } else { Step::put(self) };
+        step.anew(Duration::ZERO)
     }
 
     fn advise(mut self, advisories: BTreeSet<String>) -> Step<Instances> {
@@ -192,19 +187,21 @@ impl Instance {
             return Step::keep();
         }
         self.advised = advisories;
-        Step::put(self).intend(Intent::Keep)
+        Step::put(self)
     }
 
     /// The deadline passed. An instance that starts fails. An instance that stops reconciles at
     /// once, without its pause. An instance that failed after crashes starts again.
-    fn overdue(mut self, now: Timestamp) -> Result<Step<Instances>, Fault> {
+    pub(super) fn overdue(mut self, now: Timestamp) -> Step<Instances> {
         use InstanceState as S;
-        // Deadlines stand still while the engine is unreachable.
-        if self.unreachable_since.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
-            return Ok(Step::keep());
-        }
         let late = self.deadline.is_some_and(|deadline| now >= deadline + OVERDUE);
-        Ok(match self.state {
+        match self.state {
+            S::Deleted | S::Deleting => {
+                self.delete_data |= self.state == S::Deleted;
+                self.state = S::Deleting;
+                self.deadline = Some(now + DELETE_WITHIN);
+                Step::put(self).anew(Duration::ZERO)
+            }
             S::Provisioning | S::Starting | S::Restarting if self.awaits_build() => Step::keep(),
             // The plan fails the instance as well, and knows which service is late.
             S::Starting if !late => Step::keep(),
@@ -215,23 +212,18 @@ impl Instance {
                 self.last_error = Some(why.into());
                 self.fail_candidates(why);
                 // Containers of candidates are still to be removed.
-                let next = if self.is_in_transition() {
-                    Intent::Now(Effect::Reconcile)
-                } else {
-                    Intent::None
-                };
-                Step::put(self).intend(next)
+                Step::put(self).anew(Duration::ZERO)
             }
             S::Failed => {
                 self.start(now);
                 self.updated_at = now;
-                Step::put(self).intend(Intent::Now(Effect::Reconcile))
+                Step::put(self).anew(Duration::ZERO)
             }
             _ => {
                 self.deadline = Some(now + START_WITHIN.min(self.stop_within()));
-                Step::put(self).intend(Intent::Now(Effect::Reconcile))
+                Step::put(self).anew(Duration::ZERO)
             }
-        })
+        }
     }
 
     fn with(mut self, secrets: BTreeMap<String, Sealed>) -> Self {
@@ -256,9 +248,7 @@ impl Instance {
         self.services.push(service);
         self.services.sort_by_key(|service| service.role);
         self.updated_at = now;
-        let next =
-            if self.is_in_transition() { Intent::Now(Effect::Reconcile) } else { Intent::Keep };
-        Ok(Step::put(self).intend(next))
+        Ok(Step::put(self).anew(Duration::ZERO))
     }
 
     fn replace(
@@ -300,7 +290,7 @@ impl Instance {
         let revision = service.next_revision(change, deployment);
         let deadline = now + within;
         service.candidate = Some(Candidate { revision, deadline, failed: None });
-        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+        Ok(Step::put(self).anew(Duration::ZERO))
     }
 
     /// New resources or variables need a new revision of the server.
@@ -325,7 +315,7 @@ impl Instance {
         let service = self.service_mut(Role::Server).ok_or(Fault::NotFound("server"))?;
         let revision = service.next_revision(change, None);
         self.make_live(Role::Server, revision, now);
-        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+        Ok(Step::put(self).anew(Duration::ZERO))
     }
 
     fn withdraw(mut self, deployment: DeploymentId, why: String) -> Result<Step<Instances>, Fault> {
@@ -333,7 +323,7 @@ impl Instance {
         let mut wanted = candidates.filter(|candidate| candidate.is_of(deployment));
         let Some(candidate) = wanted.next() else { return Ok(Step::keep()) };
         candidate.failed.get_or_insert((why, Vec::new()));
-        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+        Ok(Step::put(self).anew(Duration::ZERO))
     }
 
     fn not_now(&self, instead: &str) -> Fault {

@@ -93,6 +93,7 @@ impl Platform {
             left_to: None,
             crashes: Vec::new(),
             unreachable_since: None,
+            observing: false,
             advised: BTreeSet::new(),
             last_error: None,
             last_log: Vec::new(),

@@ -26,7 +26,7 @@
 //! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
 //! alone. A command that asks for what already holds keeps the record. Any other command is refused
 //! with a reason; Observe in a transient state is ignored, because a step is already pending. A
-//! deadline that passes is the command Overdue.
+//! deadline that passes is decided by `on_due`.
 //!
 //! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.

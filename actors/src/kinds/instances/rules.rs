@@ -20,12 +20,12 @@ use crate::{
         entries::{SortedMoment, Under},
         event::Event,
         ref_count::{RefCount, RefCountDelta},
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
 use contract::{
-    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, OrganizationId, Timestamp,
+    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, OrganizationId,
     instances::{InstanceKind, InstanceState, Resources, Role},
     text::EnvName,
     webhooks::EventType,
@@ -78,8 +78,6 @@ pub enum Command {
     },
     /// These security advisories concern the images of the live revisions.
     Advise(BTreeSet<String>),
-    /// The deadline of the state passed.
-    Overdue,
     AddService {
         service: Box<Service>,
         /// Secrets that the service needs. Existing secrets are kept.
@@ -136,7 +134,6 @@ impl std::fmt::Debug for Command {
             Command::Update { .. } => "Update",
             Command::Observe { .. } => "Observe",
             Command::Advise(..) => "Advise",
-            Command::Overdue => "Overdue",
             Command::AddService { .. } => "AddService",
             Command::Replace { .. } => "Replace",
             Command::Withdraw(..) => "Withdraw",
@@ -210,6 +207,8 @@ pub(super) fn taken(kind: InstanceKind) -> Fault {
 }
 
 impl Resource for Instances {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(database::WITHIN.as_secs() + 60);
     type New = Creation;
     type State = Instance;
@@ -246,7 +245,6 @@ impl Resource for Instances {
             Command::Delete { .. }
                 | Command::Leave(..)
                 | Command::Undelete { .. }
-                | Command::Overdue
                 | Command::Observe { .. }
         )
     }
@@ -273,9 +271,20 @@ impl Resource for Instances {
     }
 
     /// Deadlines stand still while the engine is unreachable.
-    fn deadline(instance: &Instance) -> Option<(Timestamp, Command)> {
+    fn next(instance: &Instance) -> Option<Work<Effect>> {
         let deadline = instance.deadline.filter(|_| instance.unreachable_since.is_none());
-        deadline.map(|at| (at, Command::Overdue))
+        match instance.is_in_transition() || instance.observing {
+            true => Some(Work::now(Effect::Reconcile).until(deadline)),
+            false => deadline.map(Work::wait),
+        }
+    }
+
+    fn on_due(instance: Instance, at: &Moment<Self>) -> Step<Self> {
+        instance.overdue(at.now)
+    }
+
+    fn adopt(instance: &mut Instance, Effect::Reconcile: &Effect) {
+        instance.observing = !instance.is_in_transition();
     }
 
     fn expires(instance: &Instance) -> bool {
@@ -354,5 +363,5 @@ fn create(creation: Creation) -> Step<Instances> {
         ForApp::Existing(seen) => also.require(&instance.app_id, &seen),
         ForApp::New(app) => also.and(apps::creation(instance.app_id, *app)),
     };
-    Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(also)
+    Step::put(instance).also(also)
 }

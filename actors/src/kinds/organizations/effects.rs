@@ -29,8 +29,8 @@ async fn empty(id: OrganizationId, cascade: bool, world: &World) -> Result<Outco
     if !cascade && !world.store.newest::<Projects>(&projects, None, 1)?.is_empty() {
         return Ok(Outcome::HasProjects);
     }
-    let left = world.owners()?.delete_children(&world.store, &id).await?;
-    Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
+    let is_empty = world.owners()?.delete_children(world, &id).await?;
+    Ok(if is_empty { Outcome::Empty } else { Outcome::NotYet })
 }
 
 async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<Outcome, Retry> {

@@ -2,7 +2,7 @@
 
 use super::memberships::{Membership, Memberships, MembershipsDelta};
 use crate::{
-    runtime::resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
     world::World,
 };
 use contract::{
@@ -33,6 +33,9 @@ pub struct Organization {
     pub invitations: Vec<Invitation>,
     /// Whether the deletion has begun. Then the organization is not found.
     pub deleting: bool,
+    /// Whether its projects are deleted with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cascade: bool,
     pub created_at: Timestamp,
     /// When a command last changed the organization. Effects do not count.
     pub updated_at: Timestamp,
@@ -130,6 +133,8 @@ pub enum Outcome {
 }
 
 impl Resource for Organizations {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = New;
     type State = Organization;
     type Command = Command;
@@ -150,6 +155,20 @@ impl Resource for Organizations {
 
     fn on_outcome(organization: Organization, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         organization.on_outcome(at, &outcome)
+    }
+
+    fn next(organization: &Organization) -> Option<Work<Effect>> {
+        let Organization { deleting, cascade, leaving, .. } = organization;
+        match deleting {
+            true => Some(Work::now(Effect::Empty { cascade: *cascade })),
+            false => (!leaving.is_empty()).then(|| Work::now(Effect::Unlist)),
+        }
+    }
+
+    fn adopt(organization: &mut Organization, pending: &Effect) {
+        if let Effect::Empty { cascade } = pending {
+            organization.cascade = *cascade;
+        }
     }
 
     fn is_deleted(organization: &Organization) -> bool {
@@ -192,6 +211,7 @@ fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organiz
         leaving: Vec::new(),
         invitations: Vec::new(),
         deleting: false,
+        cascade: false,
         created_at: at.now,
         updated_at: at.now,
     };
@@ -269,8 +289,7 @@ impl Organization {
                 self.members.retain(|m| m.user != user);
                 self.leaving.push(user);
                 self.updated_at = at.now;
-                let step = Step::put(self).also(leave(user, at.id));
-                return Ok(step.intend(Intent::Now(Effect::Unlist)));
+                return Ok(Step::put(self).also(leave(user, at.id)));
             }
             Command::Delete { cascade } => {
                 if self.personal {
@@ -279,8 +298,8 @@ impl Organization {
                             .into(),
                     ));
                 }
-                self.deleting = true;
-                return Ok(Step::put(self).intend(Intent::Now(Effect::Empty { cascade })));
+                (self.deleting, self.cascade) = (true, cascade);
+                return Ok(Step::put(self));
             }
         }
         self.updated_at = at.now;
@@ -318,29 +337,25 @@ impl Organization {
         self.members.iter_mut().find(|m| m.user == user).ok_or(Fault::NotFound("member"))
     }
 
-    /// Begins [`Effect::Unlist`] if members are leaving.
-    fn go_on(self) -> Step<Organizations> {
-        let next = if self.leaving.is_empty() { Intent::None } else { Intent::Now(Effect::Unlist) };
-        Step::put(self).intend(next)
-    }
-
     fn on_outcome(mut self, at: &Moment<Organizations>, outcome: &Outcome) -> Step<Organizations> {
         match outcome {
             Outcome::Empty => {
                 let gone = self.members.iter().map(|m| leave(m.user, at.id));
                 Step::remove().also(gone.fold(Change::new(), Change::and))
             }
+            Outcome::NotYet if self.cascade => Step::keep(),
+            // What is told to delete itself may be there still.
             Outcome::NotYet => {
-                let pause = Duration::from_millis(50);
-                Step::keep().intend(Intent::After(pause, Effect::Empty { cascade: true }))
+                self.cascade = true;
+                Step::put(self)
             }
             Outcome::HasProjects => {
                 self.deleting = false;
-                self.go_on()
+                Step::put(self)
             }
             Outcome::Unlisted(users) => {
                 self.leaving.retain(|user| !users.contains(user));
-                self.go_on()
+                Step::put(self)
             }
         }
     }

@@ -11,6 +11,6 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let Effect::RemoveApps = effect;
-    let left = world.owners()?.delete_children(&world.store, &id).await?;
-    Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
+    let is_empty = world.owners()?.delete_children(&world, &id).await?;
+    Ok(if is_empty { Outcome::Empty } else { Outcome::NotYet })
 }

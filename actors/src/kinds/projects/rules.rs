@@ -1,7 +1,7 @@
 //! The rules of a project. Its stored state is also the reply.
 
 use crate::{
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
     world::World,
 };
 use contract::{
@@ -10,7 +10,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Projects;
@@ -45,6 +45,8 @@ pub enum Outcome {
 }
 
 impl Resource for Projects {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = Project;
     type State = Project;
     type Command = Command;
@@ -66,10 +68,12 @@ impl Resource for Projects {
     fn on_outcome(_: Project, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
             Outcome::Empty => Step::remove(),
-            Outcome::NotYet => {
-                Step::keep().intend(Intent::After(Duration::from_millis(50), Effect::RemoveApps))
-            }
+            Outcome::NotYet => Step::keep(),
         }
+    }
+
+    fn next(project: &Project) -> Option<Work<Effect>> {
+        (project.state == ProjectState::Deleting).then(|| Work::now(Effect::RemoveApps))
     }
 
     fn is_deleted(project: &Project) -> bool {
@@ -110,7 +114,7 @@ fn on_command(mut project: Project, at: &Moment<Projects>, command: Command) -> 
         Command::Delete => {
             project.state = ProjectState::Deleting;
             project.updated_at = at.now;
-            return Step::put(project).intend(Intent::Now(Effect::RemoveApps));
+            return Step::put(project);
         }
         #[cfg(feature = "failpoints")]
         #[allow(clippy::panic, reason = "it is what this command is for")]

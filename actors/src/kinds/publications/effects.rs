@@ -180,7 +180,7 @@ async fn report(state: &State, world: &World) -> Result<Outcome, Retry> {
         Err(fault) => Err(fault),
     };
     match told {
-        Ok(()) => Ok(Outcome::Reported),
+        Ok(()) => Ok(Outcome::Reported(Box::new(state.publication.clone()))),
         Err(Fault::NotFound(_)) => Ok(Outcome::Orphaned),
         Err(fault) => Err(fault.into()),
     }

@@ -8,7 +8,7 @@ use crate::{
     kinds::credentials::Use,
     runtime::{
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
     },
     world::World,
 };
@@ -86,8 +86,6 @@ pub enum Command {
     Restore,
     /// Ask the store where the publication stands.
     Look,
-    /// Nothing moves for too long.
-    GiveUp,
     Remove,
 }
 
@@ -103,7 +101,8 @@ pub enum Effect {
 pub enum Outcome {
     /// The answer of the store, and the use of the credential unless it was told before.
     Stepped(Box<StepResult>, Option<Box<Use>>),
-    Reported,
+    /// The release knows this.
+    Reported(Box<Publication>),
     /// The release is deleted.
     Orphaned,
 }
@@ -115,6 +114,8 @@ pub type StepResult = Result<Advanced, RemoteError>;
 const STANDS_AT_MOST: Duration = Duration::from_secs(48 * 3600);
 
 impl Resource for Publications {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;
@@ -125,7 +126,7 @@ impl Resource for Publications {
     const TIME_LIMIT: Duration = Duration::from_secs(3600);
 
     fn create(at: &Moment<Self>, new: New) -> Result<Step<Self>, Fault> {
-        Ok(State::begin(at.now, new).go_on(at.now))
+        Ok(Step::put(State::begin(at.now, new)))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
@@ -135,9 +136,9 @@ impl Resource for Publications {
     fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
             Outcome::Stepped(result, used) => state.stepped(at, *result, used.as_deref()),
-            Outcome::Reported => {
-                state.unreported = false;
-                state.go_on(at.now)
+            Outcome::Reported(known) => {
+                state.unreported = *known != state.publication;
+                Step::put(state)
             }
             Outcome::Orphaned => Step::remove(),
         }
@@ -147,13 +148,23 @@ impl Resource for Publications {
         false
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+    /// The release is told before the next step.
+    fn next(state: &State) -> Option<Work<Effect>> {
         use PublicationState as S;
         let moves = match state.publication.state {
             S::Queued | S::Uploading | S::Processing => true,
             S::InReview | S::Live | S::Failed | S::Halted => false,
         };
-        moves.then(|| (state.moved_at + STANDS_AT_MOST, Command::GiveUp))
+        let until = moves.then(|| state.moved_at + STANDS_AT_MOST);
+        match state.due {
+            _ if state.unreported => Some(Work::now(Effect::Report).until(until)),
+            Some(due) => Some(Work::at(due, Effect::Advance).until(until)),
+            None => until.map(Work::wait),
+        }
+    }
+
+    fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
+        state.give_up(at.now)
     }
 
     fn events(

@@ -1,12 +1,12 @@
 //! The state transitions of a publication, by commands and by the answers of its store. Pure.
 
-use super::rules::{Command, Effect, New, Publications, State, StepResult};
+use super::rules::{Command, New, Publications, State, StepResult};
 use crate::{
     call::audit::Event,
     kinds::credentials::Use,
     runtime::{
         backoff::Backoff,
-        resource::{Intent, Moment, Step},
+        resource::{Moment, Step},
     },
 };
 use app_stores::{Advanced, Next, Progress, RemoteError, Wanted};
@@ -44,16 +44,6 @@ impl State {
         }
     }
 
-    /// Writes the state, with the intent that it needs: the release is told before the next step.
-    pub(super) fn go_on(self, now: Timestamp) -> Step<Publications> {
-        let intent = match self.due {
-            _ if self.unreported => Intent::Now(Effect::Report),
-            Some(due) => Intent::After(due.since(now), Effect::Advance),
-            None => Intent::None,
-        };
-        Step::put(self).intend(intent)
-    }
-
     pub(super) fn on_command(
         mut self,
         now: Timestamp,
@@ -82,12 +72,6 @@ impl State {
             // A step is under way. To cut it off may cost a repetition.
             (_, Command::Look) if self.due.is_some_and(|due| due <= now) => Ok(Step::keep()),
             (_, Command::Look) => Ok(self.act(now)),
-            (S::Queued | S::Uploading | S::Processing, Command::GiveUp) => {
-                let why = "nothing has moved for two days; publish again to go on where it stopped";
-                self.fail(now, why.into());
-                Ok(self.go_on(now))
-            }
-            (_, Command::GiveUp) => Ok(Step::keep()),
             (S::Failed, Command::Withdraw | Command::Restore) => Ok(Step::keep()),
             (_, Command::Withdraw) => Ok(self.want(now, Wanted::Withdrawn)),
             (S::Live | S::Halted, Command::Restore) => Ok(self.want(now, Wanted::Restored)),
@@ -102,6 +86,13 @@ impl State {
             (_, Command::Halt) => self.halt(now),
             (_, Command::Resume) => self.resume(now),
         }
+    }
+
+    /// Nothing moved for too long.
+    pub(super) fn give_up(mut self, now: Timestamp) -> Step<Publications> {
+        let why = "nothing has moved for two days; publish again to go on where it stopped";
+        self.fail(now, why.into());
+        Step::put(self)
     }
 
     fn is_withdrawn(&self) -> bool {
@@ -186,10 +177,10 @@ impl State {
         self.act(now)
     }
 
-    /// Lets the store be asked at once. The release hears of it with the answer.
+    /// Lets the store be asked at once.
     fn act(mut self, now: Timestamp) -> Step<Publications> {
         self.due = Some(now);
-        Step::put(self).intend(Intent::Now(Effect::Advance))
+        Step::put(self)
     }
 
     pub(super) fn stepped(
@@ -222,7 +213,7 @@ impl State {
             self.used = Some((used.credential, used.stored_at));
             told = told.append::<Event>(&used.event.0.id, &used.event);
         }
-        self.go_on(now).also(told)
+        Step::put(self).also(told)
     }
 
     fn advanced(&mut self, now: Timestamp, advanced: Advanced) {

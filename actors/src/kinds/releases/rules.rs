@@ -7,7 +7,7 @@ use crate::{
     runtime::{
         entries::InState,
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -198,7 +198,8 @@ pub enum Answer {
 }
 
 impl Resource for Releases {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     type New = Draft;
     type State = State;
     type Command = Command;
@@ -220,13 +221,17 @@ impl Resource for Releases {
             }
             Outcome::Asked(wish) => {
                 state.wishes.retain(|waiting| *waiting != wish);
-                state.go_on()
+                Step::put(state)
             }
             Outcome::Told(other) => {
                 state.to_tell.retain(|waiting| *waiting != other);
-                state.go_on()
+                Step::put(state)
             }
         }
+    }
+
+    fn next(state: &State) -> Option<Work<Effect>> {
+        state.next().map(Work::now)
     }
 
     fn is_deleted(_: &State) -> bool {

@@ -53,7 +53,7 @@ impl State {
                 Answer::Begun => continue,
             };
         }
-        self.settle(at.now, current, true)
+        self.settle(at.now, current)
     }
 
     /// Takes the report of a publication in a store. One that is being handed over reports again:
@@ -67,34 +67,28 @@ impl State {
         if self.unsent.contains(&reported.id) {
             return Err(Fault::Stale);
         }
-        let was_busy = self.is_busy();
         let known = self.release.publications.iter_mut().find(|p| p.id == reported.id);
         match known.filter(|known| **known != reported) {
             Some(known) => *known = reported,
             None => return Ok(Step::keep()),
         }
-        Ok(self.settle(now, current, !was_busy))
+        Ok(self.settle(now, current))
     }
 
     /// Follows the states of the publications. A release that users get for the first time becomes
     /// the current release of its channel, unless a later one became current since somebody asked
     /// for it. A release that was superseded while it went to more targets stays superseded.
-    fn settle(
-        mut self,
-        now: Timestamp,
-        current: Option<&Stored<Current>>,
-        is_idle: bool,
-    ) -> Step<Releases> {
+    fn settle(mut self, now: Timestamp, current: Option<&Stored<Current>>) -> Step<Releases> {
         let is_waiting = self.waiting().next().is_some();
         let release = &mut self.release;
         if matches!(release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {
-            return self.go_on_if(is_idle);
+            return Step::put(self);
         }
         release.state =
             if is_waiting { ReleaseState::Publishing } else { overall(&release.publications) };
         let before = current.map(|c| c.release);
         if !is_current(release.state) || before == Some(release.id) {
-            return self.go_on_if(is_idle);
+            return Step::put(self);
         }
         let is_overtaken = current.is_some_and(|c| self.asked_at.is_some_and(|at| c.since > at));
         let key = Current::key(release.app_id, &release.channel);
@@ -106,13 +100,13 @@ impl State {
                 Some(current) => Change::new().require::<Current>(&key, current),
                 None => Change::new().require_absent::<Current>(&key),
             };
-            return self.go_on_if(is_idle).also(unchanged);
+            return Step::put(self).also(unchanged);
         }
         release.published_at = Some(now);
         let pointer = Current { release: release.id, since: now };
         let also = Change::new().replace::<Current>(&key, current, pointer);
         self.to_tell.extend(before);
-        self.go_on_if(is_idle).also(also)
+        Step::put(self).also(also)
     }
 
     pub(super) fn roll_back(
@@ -129,7 +123,6 @@ impl State {
             ));
         }
         self.is_handed_over()?;
-        let was_busy = self.is_busy();
         let key = Current::key(self.release.app_id, &self.release.channel);
         let pointer = Current { release: to, since: now };
         let also = Change::new().replace::<Current>(&key, Some(current), pointer);
@@ -142,17 +135,16 @@ impl State {
         }
         self.wishes.extend(restore.iter().map(|id| Wish::Restore(*id)));
         self.to_tell.push(to);
-        Ok(self.go_on_if(!was_busy).also(also))
+        Ok(Step::put(self).also(also))
     }
 
     pub(super) fn withdraw(mut self) -> Result<Step<Releases>, Fault> {
         self.is_handed_over()?;
-        let was_busy = self.is_busy();
         if self.release.published_at.is_some() {
             return Err(Fault::Stale);
         }
         self.take_back();
-        Ok(self.go_on_if(!was_busy))
+        Ok(Step::put(self))
     }
 
     /// A publication that its target does not know yet cannot be withdrawn.

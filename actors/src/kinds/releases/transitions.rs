@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     kinds::artifacts::{ArtifactRefs, ArtifactRefsDelta, Artifacts},
-    runtime::resource::{Intent, Moment, Step},
+    runtime::resource::{Moment, Step},
 };
 use contract::{
     ArtifactId, Fault, Notes, Patch, ReleaseId, Scope, Timestamp, TokenId,
@@ -230,12 +230,11 @@ impl State {
         Ok(self.queue(now, wanted))
     }
 
-    /// Queues publications. If the owner is busy, these follow.
+    /// Queues publications.
     fn queue(mut self, now: Timestamp, wanted: Vec<Offer>) -> Step<Releases> {
         if wanted.is_empty() {
             return Step::put(self);
         }
-        let was_busy = self.is_busy();
         self.asked_at = Some(now);
         for offer in wanted {
             let publication = self.queued(now, offer);
@@ -245,7 +244,7 @@ impl State {
             self.release.publications.push(publication);
         }
         self.release.state = ReleaseState::Publishing;
-        self.go_on_if(!was_busy)
+        Step::put(self)
     }
 
     /// Takes a publication out of the list, and queues it again. One in a store that failed keeps
@@ -294,28 +293,13 @@ impl State {
         self.release.publications.iter().filter(|p| p.state == S::Queued).filter(is_unsent)
     }
 
-    /// Whether an effect is pending.
-    pub(super) fn is_busy(&self) -> bool {
-        self.waiting().next().is_some() || !self.wishes.is_empty() || !self.to_tell.is_empty()
-    }
-
-    /// Writes the state, with the intent that it needs next.
-    pub(super) fn go_on(self) -> Step<Releases> {
-        self.go_on_if(true)
-    }
-
-    /// Writes the state, with the intent that it needs next, unless an effect is running.
-    pub(super) fn go_on_if(self, is_idle: bool) -> Step<Releases> {
-        let intent = if !is_idle {
-            Intent::Keep
-        } else if self.waiting().next().is_some() {
-            Intent::Now(Effect::Publish)
-        } else if let Some(wish) = self.wishes.first() {
-            Intent::Now(Effect::Ask(*wish))
-        } else {
-            self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)))
-        };
-        Step::put(self).intend(intent)
+    /// Publications are handed over first, then the stores are asked to withdraw or restore some, and
+    /// then the other releases of the channel are told.
+    pub(super) fn next(&self) -> Option<Effect> {
+        let publish = self.waiting().next().map(|_| Effect::Publish);
+        let ask = || self.wishes.first().map(|wish| Effect::Ask(*wish));
+        let tell = || self.to_tell.first().map(|other| Effect::Tell(*other));
+        publish.or_else(ask).or_else(tell)
     }
 }
 

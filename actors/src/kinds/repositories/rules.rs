@@ -6,7 +6,7 @@
 use super::deploy_key::{DeployKey, HostTrust};
 use crate::{
     ports::sealed::Sealed,
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     world::World,
 };
 use contract::{
@@ -108,6 +108,8 @@ pub struct Outcome {
 }
 
 impl Resource for Repositories {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(120);
     type New = Repository;
     type State = Repository;
@@ -126,7 +128,8 @@ impl Resource for Repositories {
     ) -> Result<Step<Self>, Fault> {
         Ok(match command {
             Command::Connect(source) => {
-                check(Repository::new(repository.app_id, source.in_place_of(repository.source)))
+                let source = source.in_place_of(repository.source);
+                check(Repository::new(repository.app_id, source)).anew(Duration::ZERO)
             }
             Command::Check => match repository.checking {
                 Checking::No => check(repository),
@@ -139,10 +142,7 @@ impl Resource for Repositories {
 
     fn on_outcome(repository: Repository, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         if outcome.source != repository.source {
-            return match repository.checking {
-                Checking::No => Step::keep(),
-                _ => Step::keep().intend(Intent::Now(Effect::Check)),
-            };
+            return Step::keep();
         }
         let (checked, error) = match outcome.found {
             Ok(checked) => (Some(*checked), None),
@@ -152,8 +152,12 @@ impl Resource for Repositories {
         let after = Repository { source, checking: Checking::No, checked, error, ..repository };
         match repository.checking {
             Checking::Again => check(after),
-            _ => Step::put(after).intend(Intent::None),
+            _ => Step::put(after),
         }
+    }
+
+    fn next(repository: &Repository) -> Option<Work<Effect>> {
+        (repository.checking != Checking::No).then(|| Work::now(Effect::Check))
     }
 
     fn is_deleted(_: &Repository) -> bool {
@@ -236,7 +240,6 @@ impl Repository {
 
 fn check(repository: Repository) -> Step<Repositories> {
     Step::put(Repository { checking: Checking::Yes, ..repository })
-        .intend(Intent::Now(Effect::Check))
 }
 
 #[cfg(test)]
@@ -336,7 +339,8 @@ mod tests {
 
     fn begun(source: Source) -> Kept<Repositories> {
         let at = Moment { id: RepositoryId::of(Ulid(7)), now: Timestamp::from_millis(0) };
-        let begun = Repositories::create(&at, Repository::new(AppId::of(Ulid(1)), source));
+        let new = Repository::new(AppId::of(Ulid(1)), source);
+        let begun = step::<Repositories>(&at, None, Input::Create(Box::new(new)));
         begun.unwrap().apply(None).unwrap().unwrap()
     }
 

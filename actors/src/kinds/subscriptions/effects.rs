@@ -33,7 +33,7 @@ pub(super) async fn perform(
             for email in told.iter().filter(|told| Some(*told) != email).chain(email) {
                 follow(&world, *app_id, email).await?;
             }
-            Ok(Outcome::Told)
+            Ok(Outcome::Told(email.cloned()))
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     runtime::{
         backoff::Backoff,
         event::Event,
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
     },
     world::World,
 };
@@ -57,6 +57,9 @@ pub struct State {
     /// The address whose account has the tier that is paid here.
     #[serde(default)]
     pub told: Option<Email>,
+    /// Whether the account may not have the tier yet that is paid here.
+    #[serde(default)]
+    pub untold: bool,
     /// When the provider is asked next.
     pub due: Option<Timestamp>,
     pub created_at: Timestamp,
@@ -92,10 +95,13 @@ pub enum Effect {
 pub enum Outcome {
     /// `None`: the provider does not know it.
     Looked(Box<Result<Option<Subscription>, RemoteError>>),
-    Told,
+    /// The account with this address has the tier.
+    Told(Option<Email>),
 }
 
 impl Resource for Subscriptions {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;
@@ -117,6 +123,7 @@ impl Resource for Subscriptions {
             looking: false,
             look_owed: false,
             told: None,
+            untold: false,
             due: None,
             created_at: at.now,
         };
@@ -141,7 +148,7 @@ impl Resource for Subscriptions {
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         let (why, after) = match outcome {
-            Outcome::Told => return state.told(),
+            Outcome::Told(email) => return state.told(email),
             Outcome::Looked(looked) => match *looked {
                 Ok(Some(seen)) => return state.seen(at.now, seen),
                 // A provider does not forget: it is the key that belongs to another account.
@@ -169,8 +176,20 @@ impl Resource for Subscriptions {
         vec![Unique::new(claim, || Fault::Stale)]
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        state.due.map(|due| (due, Command::Look))
+    fn next(state: &State) -> Option<Work<Effect>> {
+        match (state.untold, state.looking) {
+            (true, _) => Some(Work::now(Effect::Tier)),
+            (false, true) => Some(Work::now(Effect::Look)),
+            (false, false) => state.due.map(Work::wait),
+        }
+    }
+
+    fn on_due(state: State, _: &Moment<Self>) -> Step<Self> {
+        state.look()
+    }
+
+    fn adopt(state: &mut State, pending: &Effect) {
+        state.untold = *pending == Effect::Tier;
     }
 
     fn events(at: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {
@@ -208,7 +227,8 @@ impl Resource for Subscriptions {
 impl State {
     /// A look that has begun may have missed what the present one is asked for.
     fn look(mut self) -> Step<Subscriptions> {
-        if self.looking && self.look_owed {
+        let begins_later = self.looking && self.untold;
+        if begins_later || self.looking && self.look_owed {
             return Step::keep();
         }
         if self.looking {
@@ -216,7 +236,7 @@ impl State {
             return Step::put(self);
         }
         (self.looking, self.look_owed, self.due) = (true, false, None);
-        Step::put(self).intend(Intent::Now(Effect::Look))
+        Step::put(self)
     }
 
     fn seen(mut self, now: Timestamp, seen: Subscription) -> Step<Subscriptions> {
@@ -230,15 +250,16 @@ impl State {
             (_, None) => Some(regular),
         };
         (self.looking, self.attempts, self.problem) = (false, 0, None);
-        (self.checked_at, self.seen) = (Some(now), Some(seen));
-        Step::put(self).intend(Intent::Now(Effect::Tier))
+        (self.checked_at, self.seen, self.untold) = (Some(now), Some(seen), true);
+        Step::put(self)
     }
 
-    fn told(mut self) -> Step<Subscriptions> {
-        self.told = self.seen.as_ref().map(|seen| seen.email.clone());
-        match self.look_owed {
+    fn told(mut self, email: Option<Email>) -> Step<Subscriptions> {
+        self.untold = self.seen.as_ref().map(|seen| &seen.email) != email.as_ref();
+        self.told = email;
+        match self.look_owed && !self.untold && !self.looking {
             true => self.look(),
-            false => Step::put(self).intend(Intent::None),
+            false => Step::put(self),
         }
     }
 
@@ -252,7 +273,8 @@ impl State {
         (self.looking, self.attempts) = (false, self.attempts.saturating_add(1));
         (self.problem, self.due) = (Some(why), Some(at.now + pause));
         // The grace of a period that is over may end.
-        Step::put(self).intend(Intent::Now(Effect::Tier))
+        self.untold = true;
+        Step::put(self)
     }
 
     pub fn status(&self) -> SubscriptionStatus {

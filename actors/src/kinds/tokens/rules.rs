@@ -2,7 +2,9 @@
 
 use crate::{
     kinds::accounts::Account,
-    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
+    runtime::resource::{
+        Child, Kept, Moment, Never, Resource, Retry, Step, Unique, Work, no_effects,
+    },
     world::World,
 };
 use contract::{AppId, Fault, Name, Scope, Timestamp, TokenId, UserId, trusted_publishers::CiRun};
@@ -67,6 +69,8 @@ pub enum Command {
 }
 
 impl Resource for Tokens {
+    const INDEX: u16 = 2;
+    const NEXT: bool = true;
     type New = Token;
     type State = Token;
     type Command = Command;
@@ -81,7 +85,7 @@ impl Resource for Tokens {
         Ok(match command {
             Command::Revoke if token.revoked_at.is_some() => Step::keep(),
             Command::Revoke => Step::put(Token { revoked_at: Some(at.now), ..token }),
-            Command::Remove => Step::remove().also(Change::new().drop_row::<LastUse>(&at.id)),
+            Command::Remove => remove(at),
         })
     }
 
@@ -108,10 +112,14 @@ impl Resource for Tokens {
             .collect()
     }
 
-    fn deadline(token: &Token) -> Option<(Timestamp, Command)> {
+    fn next(token: &Token) -> Option<Work<Never>> {
         let identity = token.identity.as_ref()?;
         let over = token.expires_at.map_or(identity.expires_at, |end| end.max(identity.expires_at));
-        Some((over + KEPT, Command::Remove))
+        Some(Work::wait(over + KEPT))
+    }
+
+    fn on_due(_: Token, at: &Moment<Self>) -> Step<Self> {
+        remove(at)
     }
 
     fn expires(_: &Token) -> bool {
@@ -126,6 +134,10 @@ impl Resource for Tokens {
     ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
         no_effects(e)
     }
+}
+
+fn remove(at: &Moment<Tokens>) -> Step<Tokens> {
+    Step::remove().also(Change::new().drop_row::<LastUse>(&at.id))
 }
 
 impl Child for Tokens {

@@ -14,7 +14,7 @@ pub(super) async fn perform(
     kept: Arc<Kept<Webhooks>>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
-    if world.owners()?.delete_children(&world.store, &id).await? > 0 {
+    if !world.owners()?.delete_children(&world, &id).await? {
         return Ok(Outcome::NotYet);
     }
     world.webhooks.remove(kept.organization_id, id);

@@ -3,7 +3,7 @@
 
 use crate::{
     ports::sealed::Sealed,
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
     world::World,
 };
 use contract::{
@@ -121,7 +121,8 @@ store::entries! {
 }
 
 impl Resource for Webhooks {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
+    const NEXT: bool = true;
     type New = Webhook;
     type State = Webhook;
     type Command = Command;
@@ -172,8 +173,7 @@ impl Resource for Webhooks {
             Command::Disable(reason) => return Ok(webhook.disable(reason)),
             Command::Delete => {
                 webhook.deleting = true;
-                let step = Step::put(webhook);
-                return Ok(step.intend(Intent::Now(Effect::RemoveDeliveries)));
+                return Ok(Step::put(webhook));
             }
         }
         webhook.updated_at = at.now;
@@ -183,9 +183,12 @@ impl Resource for Webhooks {
     fn on_outcome(_: Webhook, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
             Outcome::Empty => Step::remove(),
-            Outcome::NotYet => Step::keep()
-                .intend(Intent::After(Duration::from_millis(50), Effect::RemoveDeliveries)),
+            Outcome::NotYet => Step::keep(),
         }
+    }
+
+    fn next(webhook: &Webhook) -> Option<Work<Effect>> {
+        webhook.deleting.then(|| Work::now(Effect::RemoveDeliveries))
     }
 
     fn is_deleted(webhook: &Webhook) -> bool {

@@ -70,6 +70,10 @@ pub struct Run {
     pub until: Timestamp,
     /// Identifies the last reply of the host about the run.
     pub tag: Option<String>,
+    /// When the service looks for the run, or at it. `None`: the host was not asked yet to begin it, or
+    /// the service looks at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look_at: Option<Timestamp>,
     /// How often the service looked in vain since the last change.
     pub looks: u32,
     /// The finished steps that the log has.

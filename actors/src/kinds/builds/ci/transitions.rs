@@ -7,7 +7,7 @@ use crate::{
         rules::{Builds, Effect, State},
     },
     ports::ci::{BegunRun, Phase},
-    runtime::resource::{Intent, Moment, Step},
+    runtime::resource::{Moment, Step, Work},
 };
 use contract::{Timestamp, builds::BuildState};
 use std::time::Duration;
@@ -39,6 +39,7 @@ impl Run {
             id: None,
             until: until.max(at.now + SHOWN_WITHIN + LOOK_FOR_IT_EVERY * 2),
             tag: None,
+            look_at: None,
             looks: 0,
             steps: Vec::new(),
             succeeded_at: None,
@@ -49,6 +50,16 @@ impl Run {
     /// Its name, once the service knows which run it is.
     pub fn name(&self) -> Option<String> {
         self.id.map(|id| run_name(self.repository.as_str(), id))
+    }
+
+    /// The work on the run: it is begun, then found, and then `known` is done.
+    pub(in super::super) fn work(&self, known: Effect) -> Work<Effect> {
+        let effect = match (self.id, self.look_at) {
+            (Some(_), _) => known,
+            (None, None) => Effect::Dispatch,
+            (None, Some(_)) => Effect::Find,
+        };
+        Work { at: self.look_at, ..Work::now(effect) }.until(Some(self.until))
     }
 
     fn pause(&self) -> Duration {
@@ -78,16 +89,10 @@ impl State {
 
     /// Ends the run of a build that has ended or is removed. A run that the host may still begin is
     /// looked for first.
-    pub(in super::super) fn cut_off(&mut self, at: &Moment<Builds>) -> Intent<Effect> {
-        match &mut self.run {
-            Some(run) if !run.over => {
-                run.until = at.now + CANCELLED_WITHIN;
-                match run.id {
-                    Some(_) => Intent::Now(Effect::CancelRun),
-                    None => Intent::Keep,
-                }
-            }
-            _ => self.after_run(),
+    pub(in super::super) fn cut_off(&mut self, at: &Moment<Builds>) {
+        if let Some(run) = self.run.as_mut().filter(|run| !run.over) {
+            run.until = at.now + CANCELLED_WITHIN;
+            run.look_at = run.look_at.filter(|_| run.id.is_none());
         }
     }
 
@@ -97,14 +102,26 @@ impl State {
     }
 
     /// The host reports a change of this run.
-    pub(in super::super) fn run_changed(mut self, reported: u64) -> Step<Builds> {
+    pub(in super::super) fn run_changed(
+        mut self,
+        at: &Moment<Builds>,
+        reported: u64,
+    ) -> Step<Builds> {
         match &mut self.run {
             Some(run) if run.id == Some(reported) && !self.build.state.is_final() => {
                 run.looks = 0;
-                Step::put(self).intend(Intent::Now(Effect::Follow))
+                self.look_after(Duration::ZERO, at)
             }
             _ => Step::keep(),
         }
+    }
+
+    /// Looks for the run, or at it, after a pause.
+    fn look_after(mut self, pause: Duration, at: &Moment<Builds>) -> Step<Builds> {
+        if let Some(run) = &mut self.run {
+            run.look_at = Some(at.now + pause);
+        }
+        Step::put(self)
     }
 
     pub(in super::super) fn on_run(
@@ -114,7 +131,6 @@ impl State {
     ) -> Step<Builds> {
         let is_wanted = !self.removing && !self.build.state.is_final();
         let Some(run) = &mut self.run else { return Step::keep() };
-        let again = |after: Duration, effect| Step::keep().intend(Intent::After(after, effect));
         match (outcome, run.id) {
             (RunOutcome::Begun(begun), None) => self.begun(begun, at),
             (RunOutcome::NotBegun(after), None) if is_wanted => {
@@ -123,13 +139,13 @@ impl State {
                     return self.never_begun(BuildState::TimedOut, why.into(), at);
                 }
                 // The repository is read again before the next attempt.
-                self.run = None;
-                self.plan = None;
-                Step::put(self).intend(Intent::After(after, Effect::Plan))
+                (self.run, self.plan) = (None, None);
+                self.planned_at = Some(at.now + after);
+                Step::put(self)
             }
-            (RunOutcome::Unclear, None) => again(LOOK_FOR_IT_EVERY, Effect::Find),
+            (RunOutcome::Unclear, None) => self.look_after(LOOK_FOR_IT_EVERY, at),
             (RunOutcome::NotFound, None) if run.may_be_shown_later(at) => {
-                again(LOOK_FOR_IT_EVERY, Effect::Find)
+                self.look_after(LOOK_FOR_IT_EVERY, at)
             }
             (RunOutcome::NotFound, None) if is_wanted => {
                 let why = "the host did not confirm that it began a run, and shows none; trigger \
@@ -141,25 +157,25 @@ impl State {
             }
             (RunOutcome::NotBegun(_) | RunOutcome::NotFound | RunOutcome::Gone(_), None)
             | (RunOutcome::Ended, _) => self.run_is_over(),
-            (RunOutcome::Later(after), None) => again(after.max(LOOK_FOR_IT_EVERY), Effect::Find),
-            (RunOutcome::Ending, Some(_)) if !is_wanted => again(CANCEL_EVERY, Effect::CancelRun),
+            (RunOutcome::Later(after), None) => self.look_after(after.max(LOOK_FOR_IT_EVERY), at),
+            (RunOutcome::Ending, Some(_)) if !is_wanted => self.look_after(CANCEL_EVERY, at),
             (RunOutcome::Later(after), Some(_)) if !is_wanted => {
-                again(after.max(CANCEL_EVERY), Effect::CancelRun)
+                self.look_after(after.max(CANCEL_EVERY), at)
             }
             // A new run may not be shown yet.
             (RunOutcome::Gone(_), Some(_)) if !is_wanted && run.may_be_shown_later(at) => {
-                again(CANCEL_EVERY, Effect::CancelRun)
+                self.look_after(CANCEL_EVERY, at)
             }
             (RunOutcome::Gone(_), Some(_)) if !is_wanted => self.run_is_over(),
             (RunOutcome::Gone(_), Some(_)) if run.may_be_shown_later(at) => {
-                again(FOLLOW_EVERY, Effect::Follow)
+                self.look_after(FOLLOW_EVERY, at)
             }
             (RunOutcome::Gone(why), Some(_)) => {
                 run.over = true;
                 self.end(BuildState::Failed, why, at)
             }
             (RunOutcome::Looked(look), Some(_)) if is_wanted => self.looked(look, at),
-            (RunOutcome::Later(after), Some(_)) => again(after.max(FOLLOW_EVERY), Effect::Follow),
+            (RunOutcome::Later(after), Some(_)) => self.look_after(after.max(FOLLOW_EVERY), at),
             // A late outcome of an effect that was replaced.
             _ => Step::keep(),
         }
@@ -171,13 +187,13 @@ impl State {
             run.until = at.now + BEGINS_WITHIN;
         }
         if self.unwanted_run().is_some() {
-            let next = self.cut_off(at);
-            return Step::put(self).intend(next);
+            self.cut_off(at);
+            return Step::put(self);
         }
         self.build.run_url = begun.url;
         self.build.state = BuildState::Dispatched;
         self.build.attempts = 1;
-        Step::put(self).intend(Intent::After(FOLLOW_EVERY, Effect::Follow))
+        self.look_after(FOLLOW_EVERY, at)
     }
 
     /// Ends a build whose run never began.
@@ -192,12 +208,7 @@ impl State {
         if let Some(run) = &mut self.run {
             run.over = true;
         }
-        let next = self.after_run();
-        Step::put(self).intend(next)
-    }
-
-    fn after_run(&self) -> Intent<Effect> {
-        if self.removing { Intent::Now(Effect::Forget) } else { Intent::None }
+        Step::put(self)
     }
 
     fn looked(mut self, look: Option<Box<Look>>, at: &Moment<Builds>) -> Step<Builds> {
@@ -206,7 +217,7 @@ impl State {
         let Some(look) = look else {
             run.looks = run.looks.saturating_add(1);
             let pause = run.pause();
-            return Step::put(self).intend(Intent::After(pause, Effect::Follow));
+            return self.look_after(pause, at);
         };
         let Look { progress, made, key } = *look;
         run.looks = 0;
@@ -217,14 +228,14 @@ impl State {
             self.build.commit = Some(progress.commit);
         }
         let step = match progress.phase {
-            Phase::Waiting => self.follow_on(),
+            Phase::Waiting => self.look_after(FOLLOW_EVERY, at),
             Phase::Running => {
                 if self.build.state != BuildState::Running {
                     self.build.state = BuildState::Running;
                     self.build.started_at = Some(at.now);
                     run.until = at.now + limit;
                 }
-                self.follow_on()
+                self.look_after(FOLLOW_EVERY, at)
             }
             Phase::Succeeded => {
                 let succeeded_at = *run.succeeded_at.get_or_insert(at.now);
@@ -232,7 +243,9 @@ impl State {
                 run.tag = None;
                 match made {
                     Some(artifact) => self.succeed(artifact, at),
-                    None if at.now < succeeded_at + ARTIFACT_WITHIN => self.follow_on(),
+                    None if at.now < succeeded_at + ARTIFACT_WITHIN => {
+                        self.look_after(FOLLOW_EVERY, at)
+                    }
                     None => {
                         let why = "the run succeeded and uploaded no artifact of this build: its \
                                    job needs `id-token: write` and a trusted publisher, or a \
@@ -254,9 +267,5 @@ impl State {
             }
         };
         step.also(log)
-    }
-
-    fn follow_on(self) -> Step<Builds> {
-        Step::put(self).intend(Intent::After(FOLLOW_EVERY, Effect::Follow))
     }
 }

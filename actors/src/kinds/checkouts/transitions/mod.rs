@@ -11,7 +11,7 @@ use crate::{
     call::audit::Event,
     runtime::{
         entries::wire_name,
-        resource::{Intent, Moment, Step},
+        resource::{Moment, Step, Work},
     },
 };
 use CheckoutState as S;
@@ -20,7 +20,7 @@ use payments::Payment;
 use std::time::Duration;
 use store::Change;
 
-/// A pause up to this is waited in memory. A longer one is left to the sweeper.
+/// The longest pause between two attempts that callers wait for.
 const SHORT: Duration = Duration::from_secs(60);
 
 impl State {
@@ -49,6 +49,7 @@ impl State {
             begun_at: now,
             due: None,
             alarmed: false,
+            alarming: false,
             deleting: false,
             settled_at: None,
             by_hand: None,
@@ -71,22 +72,16 @@ impl State {
             }
             (_, Command::Again) => Ok(Step::keep()),
             // Nobody has the address of the page yet.
-            (S::Created | S::OrderBuilding | S::Initialized, Command::Look | Command::Due) => {
-                Ok(Step::keep())
-            }
-            (S::Failed, Command::Look | Command::Due) if !self.is_open() => {
-                self.due = None;
-                Ok(Step::put(self))
-            }
+            (S::Created | S::OrderBuilding | S::Initialized, Command::Look) => Ok(Step::keep()),
+            (S::Failed, Command::Look) if !self.is_open() => Ok(Step::keep()),
             // What the look finds is settled.
-            (S::Paid | S::Settling, Command::Due | Command::Settle)
+            (S::Paid | S::Settling, Command::Settle)
                 if self.looking || self.attempt == Some(Attempt::Begun) =>
             {
                 Ok(Step::keep())
             }
-            (S::Settling, Command::Due) if self.look_owed => Ok(self.look()),
-            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle(now)),
-            (_, Command::Look | Command::Due) => Ok(self.ask()),
+            (S::Paid | S::Settling, Command::Settle) => Ok(self.settle(now)),
+            (_, Command::Look) => Ok(self.ask()),
             (_, Command::SettledByHand(_)) if self.attempt == Some(Attempt::Begun) => {
                 Err(Fault::NotNow("this checkout is being settled; call again in a minute".into()))
             }
@@ -109,6 +104,47 @@ impl State {
         }
     }
 
+    /// The time has come of the next look, or of the next attempt to settle.
+    pub(in crate::kinds::checkouts) fn on_due(self, now: Timestamp) -> Step<Checkouts> {
+        match self.state {
+            _ if self.deleting => self.remove(now),
+            S::Settling if !self.look_owed => self.settle(now),
+            _ => self.look(),
+        }
+    }
+
+    /// The next step, at [`State::due`] if that is set.
+    pub(in crate::kinds::checkouts) fn next(&self) -> Option<Work<Effect>> {
+        let is_begun = self.attempt == Some(Attempt::Begun);
+        let effect = match self.state {
+            _ if self.deleting && self.is_unsettled() => return Some(Work::now(Effect::Alarm)),
+            _ if self.deleting => return Some(Work::now(Effect::Close).until(self.due)),
+            _ if self.looking => Effect::Look,
+            S::Paid | S::Settling if is_begun => Effect::Settle,
+            S::Settling | S::AmountMismatch if self.alarming => {
+                return Some(Work::now(Effect::Alarm));
+            }
+            S::Created => Effect::Price,
+            // The order is built. Its plan must have the same price.
+            S::OrderBuilding if self.order.is_some() => Effect::Price,
+            S::OrderBuilding => Effect::Build,
+            S::Initialized => Effect::Open,
+            _ if self.is_to_be_cancelled() => Effect::Cancel,
+            _ => return self.due.map(Work::wait),
+        };
+        Some(Work { at: self.due, ..Work::now(effect) })
+    }
+
+    /// Whether the shop has an order that nobody pays any more.
+    fn is_to_be_cancelled(&self) -> bool {
+        let is_over = match self.state {
+            S::Expired => true,
+            S::Failed => !self.is_open() || self.is_given_back(),
+            _ => false,
+        };
+        is_over && self.building.order.is_some()
+    }
+
     /// People hear of money that is not settled. The page is closed first, so that nobody pays for what
     /// is gone. One that cannot be closed until its time is over is left.
     fn remove(mut self, now: Timestamp) -> Step<Checkouts> {
@@ -118,7 +154,7 @@ impl State {
             }
             (self.deleting, self.due, self.attempt) = (true, None, None);
             (self.looking, self.look_owed) = (false, false);
-            return Step::put(self).intend(Intent::Now(Effect::Alarm));
+            return Step::put(self);
         }
         let is_payable = matches!(self.state, S::AwaitingPayment | S::Failed | S::Abandoned);
         if !is_payable || !self.is_open() || now >= self.expires_at {
@@ -126,7 +162,7 @@ impl State {
         }
         (self.deleting, self.due) = (true, Some(self.expires_at));
         (self.looking, self.look_owed) = (false, false);
-        Step::put(self).intend(Intent::Now(Effect::Close))
+        Step::put(self)
     }
 
     /// Whether the buyer has, or had, a page to pay on.
@@ -187,19 +223,17 @@ impl State {
         match outcome {
             Outcome::Priced(Ok(plan)) => self.priced(plan),
             Outcome::Built(Ok((progress, None))) => {
-                (self.building, self.attempts) = (progress, 0);
-                Step::put(self).intend(Intent::Now(Effect::Build))
+                (self.building, self.attempts, self.due) = (progress, 0, None);
+                Step::put(self)
             }
             Outcome::Built(Ok((progress, Some(built)))) => {
                 self.building = progress;
                 self.built(built)
             }
             Outcome::Opened(Ok(opened), used) => self.opened(now, opened).also(told(used)),
-            Outcome::Priced(Err(error)) => self.not_begun(now, Effect::Price, error),
-            Outcome::Built(Err(error)) => self.not_begun(now, Effect::Build, error),
-            Outcome::Opened(Err(error), used) => {
-                self.not_begun(now, Effect::Open, error).also(told(used))
-            }
+            Outcome::Priced(Err(error)) => self.not_begun(now, error),
+            Outcome::Built(Err(error)) => self.not_begun(now, error),
+            Outcome::Opened(Err(error), used) => self.not_begun(now, error).also(told(used)),
             Outcome::Looked(looked) => {
                 (self.looking, self.looked_at) = (false, Some(now));
                 match *looked {
@@ -211,7 +245,7 @@ impl State {
             Outcome::Settled(settled) => self.tried_to_settle(now, settled),
             Outcome::Alarmed if self.deleting => Step::remove(),
             Outcome::Alarmed => {
-                self.alarmed = true;
+                (self.alarmed, self.alarming) = (true, false);
                 self.rest()
             }
             Outcome::Cancelled => {

@@ -3,10 +3,10 @@
 use super::SHORT;
 use crate::{
     kinds::checkouts::{
-        Checkouts, Effect, Price, Problem, ShopOrder, State,
+        Checkouts, Price, Problem, ShopOrder, State,
         schedule::{BEGINS_WITHIN, PAYABLE, next_look, pause},
     },
-    runtime::resource::{Intent, Step},
+    runtime::resource::Step,
 };
 use CheckoutState as S;
 use commerce::{Built, BuiltLine};
@@ -23,7 +23,7 @@ impl State {
     pub(super) fn start(mut self, now: Timestamp) -> Step<Checkouts> {
         (self.attempts, self.begun_at, self.expires_at) = (0, now, now + PAYABLE);
         (self.problem, self.due) = (None, None);
-        let effect = match self.ordered.price.clone() {
+        self.state = match self.ordered.price.clone() {
             Price::Lines { lines, currency } => {
                 // The handler refused a sum that is not an amount.
                 let sum = lines.iter().map(|line| line.unit.minor() * u64::from(line.quantity));
@@ -32,22 +32,17 @@ impl State {
                 };
                 return self.open(Money { amount, currency }, lines);
             }
-            Price::Plan { .. } => {
-                self.state = S::Created;
-                Effect::Price
-            }
-            Price::Shop { .. } => {
-                self.state = S::OrderBuilding;
-                Effect::Build
-            }
+            Price::Plan { .. } => S::Created,
+            Price::Shop { .. } => S::OrderBuilding,
         };
-        Step::put(self).intend(Intent::Now(effect))
+        Step::put(self)
     }
 
     pub(super) fn open(mut self, total: Money, lines: Vec<Line>) -> Step<Checkouts> {
         (self.total, self.lines) = (Some(total), lines);
         (self.state, self.attempts, self.problem) = (S::Initialized, 0, None);
-        Step::put(self).intend(Intent::Now(Effect::Open))
+        self.due = None;
+        Step::put(self)
     }
 
     /// What is to be paid must be the price of the plan.
@@ -83,7 +78,8 @@ impl State {
         self.order = Some(ShopOrder { id: built.id, code: built.code });
         if self.ordered.price.plan().is_some() {
             (self.total, self.attempts, self.problem) = (Some(built.total), 0, None);
-            return Step::put(self).intend(Intent::Now(Effect::Price));
+            self.due = None;
+            return Step::put(self);
         }
         self.open(built.total, lines)
     }
@@ -99,16 +95,11 @@ impl State {
         }
         (self.opened, self.attempts, self.problem) = (Some(opened), 0, None);
         (self.state, self.due) = (S::AwaitingPayment, next_look(now, now));
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 
     /// A step before the payment failed. While nobody has a page to pay on, nothing can be paid.
-    pub(super) fn not_begun(
-        mut self,
-        now: Timestamp,
-        effect: Effect,
-        error: RemoteError,
-    ) -> Step<Checkouts> {
+    pub(super) fn not_begun(mut self, now: Timestamp, error: RemoteError) -> Step<Checkouts> {
         let (why, after) = match error {
             RemoteError::Refused(why) => return self.fail(why, false),
             RemoteError::Busy { why, after } => (why, after),
@@ -121,23 +112,15 @@ impl State {
             return self.fail(why, true);
         }
         self.problem = Some(Problem { text: why, unreachable: true, lost: false });
-        Step::put(self).intend(Intent::After(pause, effect))
+        self.due = Some(now + pause);
+        Step::put(self)
     }
 
     pub(super) fn fail(mut self, text: String, unreachable: bool) -> Step<Checkouts> {
         let lost = self.opened.is_some() && !self.is_open();
         self.problem = Some(Problem { text, unreachable, lost });
         (self.state, self.due) = (S::Failed, None);
-        let cancel = self.cancel();
-        Step::put(self).intend(cancel)
-    }
-
-    /// The order in the shop that nobody pays is cancelled.
-    pub(super) fn cancel(&self) -> Intent<Effect> {
-        match self.building.order {
-            Some(_) => Intent::Now(Effect::Cancel),
-            None => Intent::None,
-        }
+        Step::put(self)
     }
 }
 

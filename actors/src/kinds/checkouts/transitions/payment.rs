@@ -3,10 +3,10 @@
 use super::SHORT;
 use crate::{
     kinds::checkouts::{
-        Checkouts, Effect, Problem, State,
+        Attempt, Checkouts, Problem, State,
         schedule::{may_still_pay, next_look, pause_of_looks},
     },
-    runtime::resource::{Intent, Moment, Step},
+    runtime::resource::{Moment, Step},
 };
 use CheckoutState as S;
 use contract::{
@@ -23,7 +23,7 @@ impl State {
     pub(super) fn ask(mut self) -> Step<Checkouts> {
         let is_busy = match self.state {
             S::Paid => true,
-            S::Settling => !self.alarmed || self.due.is_none(),
+            S::Settling => !self.alarmed || self.attempt == Some(Attempt::Begun),
             S::AmountMismatch => !self.alarmed,
             S::Expired => self.building.order.is_some(),
             S::Failed => self.is_given_back() && self.building.order.is_some(),
@@ -41,14 +41,15 @@ impl State {
 
     pub(super) fn look(mut self) -> Step<Checkouts> {
         (self.looking, self.look_owed, self.due) = (true, false, None);
-        Step::put(self).intend(Intent::Now(Effect::Look))
+        Step::put(self)
     }
 
-    /// Nothing else is left to do.
+    /// Nothing else is left to do, unless an order is to be cancelled: then a look that was asked for
+    /// follows.
     pub(super) fn rest(self) -> Step<Checkouts> {
-        match self.look_owed {
+        match self.look_owed && !self.is_to_be_cancelled() {
             true => self.look(),
-            false => Step::put(self).intend(Intent::None),
+            false => Step::put(self),
         }
     }
 
@@ -144,13 +145,13 @@ impl State {
         }
         if self.state == S::Initialized {
             // Whether it was paid must be known before it is given up.
-            self.looking = true;
-            return Step::put(self).intend(Intent::After(pause.min(SHORT), Effect::Look));
+            (self.looking, self.due) = (true, Some(now + pause.min(SHORT)));
+            return Step::put(self);
         }
         // The provider may know of money, so it is asked until it answers.
         let again = now + pause;
         self.due = Some(self.next_look(now).map_or(again, |regular| regular.min(again)));
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 
     /// The provider told more of money that arrived.
@@ -170,10 +171,7 @@ impl State {
         if now > self.expires_at && self.state == S::AwaitingPayment {
             self.state = S::Abandoned;
         }
-        match (self.state, self.cancel()) {
-            (S::Expired, cancel @ Intent::Now(_)) => Step::put(self).intend(cancel),
-            _ => self.rest(),
-        }
+        self.rest()
     }
 
     /// When the provider is asked next, if nobody pays and it answers.
@@ -199,10 +197,7 @@ impl State {
         let text = "the payment was refunded before it was settled".into();
         self.problem = Some(Problem { text, unreachable: false, lost: false });
         (self.state, self.attempt, self.attempts, self.due) = (S::Failed, None, 0, None);
-        match self.cancel() {
-            Intent::None => self.rest(),
-            cancel => Step::put(self).intend(cancel),
-        }
+        self.rest()
     }
 
     pub(super) fn mismatched(mut self) -> Step<Checkouts> {
@@ -214,7 +209,8 @@ impl State {
             told(self.total.as_ref())
         );
         self.problem = Some(Problem { text, unreachable: false, lost: false });
-        (self.state, self.due, self.alarmed) = (S::AmountMismatch, None, false);
-        Step::put(self).intend(Intent::Now(Effect::Alarm))
+        (self.state, self.due) = (S::AmountMismatch, None);
+        (self.alarmed, self.alarming) = (false, true);
+        Step::put(self)
     }
 }

@@ -3,10 +3,10 @@
 use super::SHORT;
 use crate::{
     kinds::checkouts::{
-        Attempt, Checkouts, Effect, Price, Problem, Settlement, State,
+        Attempt, Checkouts, Price, Problem, Settlement, State,
         schedule::{QUIET, is_alarming, pause},
     },
-    runtime::resource::{Intent, Step},
+    runtime::resource::Step,
 };
 use CheckoutState as S;
 use contract::{Timestamp, checkouts::CheckoutState};
@@ -15,7 +15,8 @@ use std::time::Duration;
 
 impl State {
     pub(super) fn paid(mut self, now: Timestamp) -> Step<Checkouts> {
-        (self.problem, self.attempts, self.alarmed) = (None, 0, false);
+        (self.problem, self.attempts) = (None, 0);
+        (self.alarmed, self.alarming) = (false, false);
         self.state = S::Paid;
         match self.ordered.price {
             Price::Lines { .. } => self.settled(now),
@@ -26,15 +27,15 @@ impl State {
     /// Begins an attempt to settle, unless one is under way or may be.
     pub(super) fn settle(self, now: Timestamp) -> Step<Checkouts> {
         match self.attempt {
-            None => self.settle_after(Duration::ZERO),
+            None => self.settle_at(None),
             Some(Attempt::Begun) => Step::put(self),
-            Some(Attempt::Unanswered(at)) => self.settle_after((at + QUIET).since(now)),
+            Some(Attempt::Unanswered(at)) => self.settle_at(Some((at + QUIET).max(now))),
         }
     }
 
-    pub(super) fn settle_after(mut self, pause: Duration) -> Step<Checkouts> {
-        (self.attempt, self.due) = (Some(Attempt::Begun), None);
-        Step::put(self).intend(Intent::After(pause, Effect::Settle))
+    fn settle_at(mut self, due: Option<Timestamp>) -> Step<Checkouts> {
+        (self.attempt, self.due) = (Some(Attempt::Begun), due);
+        Step::put(self)
     }
 
     pub(super) fn tried_to_settle(
@@ -77,15 +78,12 @@ impl State {
         let pause = pause(self.attempts, after);
         let paid_at = self.payment.as_ref().and_then(|payment| payment.paid_at);
         let is_alarming = is_alarming(paid_at.unwrap_or(self.begun_at), now, is_refused);
-        if is_alarming && !self.alarmed {
-            self.due = Some(now + pause);
-            return Step::put(self).intend(Intent::Now(Effect::Alarm));
-        }
-        if pause <= SHORT && !self.alarmed {
-            return self.settle_after(pause);
+        self.alarming = is_alarming && !self.alarmed;
+        if pause <= SHORT && !is_alarming && !self.alarmed {
+            return self.settle_at(Some(now + pause));
         }
         self.due = Some(now + pause);
-        Step::put(self).intend(Intent::None)
+        Step::put(self)
     }
 
     /// Everything is done.

@@ -8,12 +8,9 @@ use crate::{
     kinds::instances::{
         database,
         record::{Candidate, Instance, RejectedRevision, RetiredRevision, Revision},
-        rules::{Effect, Instances, Outcome, PROVISION_WITHIN, ResolvedImage},
+        rules::{Instances, Outcome, PROVISION_WITHIN, ResolvedImage},
     },
-    runtime::{
-        backoff::Backoff,
-        resource::{Intent, Step},
-    },
+    runtime::{backoff::Backoff, resource::Step},
 };
 use contract::{
     InstanceId, JobId, Timestamp,
@@ -43,11 +40,8 @@ const BUILD_POLL: Duration = Duration::from_secs(1);
 const UNREACHABLE_PAUSE: (Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(30));
 
-const RECONCILE: Intent<Effect> = Intent::Now(Effect::Reconcile);
-
-const fn reconcile_after(pause: Duration) -> Intent<Effect> {
-    Intent::After(pause, Effect::Reconcile)
-}
+/// No pause before the next reconciliation, if there is one.
+const AT_ONCE: Duration = Duration::ZERO;
 
 pub(in crate::kinds::instances) fn apply(
     id: InstanceId,
@@ -56,7 +50,8 @@ pub(in crate::kinds::instances) fn apply(
     now: Timestamp,
 ) -> Step<Instances> {
     let mut instance = before.clone();
-    let intent = match outcome {
+    instance.observing = false;
+    let pause = match outcome {
         Outcome::Unreachable => instance.apply_unreachable(now),
         Outcome::Building { observation, role, generation, job, progress } => {
             instance.resume_deadlines(now);
@@ -84,22 +79,22 @@ pub(in crate::kinds::instances) fn apply(
         instance.updated_at = now;
     }
     let step = if instance == *before { Step::keep() } else { Step::put(instance) };
-    step.intend(intent)
+    step.anew(pause)
 }
 
 impl Instance {
     /// An unreachable engine does not fail an instance: it keeps its state and waits. An instance
     /// at rest has nothing to wait for; the instance reconciler observes it when the engine
     /// answers.
-    fn apply_unreachable(&mut self, now: Timestamp) -> Intent<Effect> {
+    fn apply_unreachable(&mut self, now: Timestamp) -> Duration {
         if !self.is_in_transition() {
-            return Intent::None;
+            return AT_ONCE;
         }
         let since = *self.unreachable_since.get_or_insert(now);
         self.last_error =
             Some("it waits for the container engine or a registry, which does not answer".into());
         let (shortest, longest) = UNREACHABLE_PAUSE;
-        reconcile_after((now.since(since) / 4).clamp(shortest, longest))
+        (now.since(since) / 4).clamp(shortest, longest)
     }
 
     /// Deadlines stood still while the engine was unreachable.
@@ -129,7 +124,7 @@ impl Instance {
         role: Role,
         generation: u32,
         (job, progress): (JobId, u8),
-    ) -> Intent<Effect> {
+    ) -> Duration {
         if let Some(revision) = self.revision_mut(role, generation) {
             revision.image.build = Some(job);
         }
@@ -137,7 +132,7 @@ impl Instance {
             "{}: its image is being built, which happens once ({progress} % are done)",
             role.label()
         ));
-        reconcile_after(BUILD_POLL)
+        BUILD_POLL
     }
 
     /// Pins the revision to exactly this image. The time of a build is no part of the deadlines.
@@ -166,7 +161,7 @@ impl Instance {
         why: String,
         log: Vec<String>,
         now: Timestamp,
-    ) -> Intent<Effect> {
+    ) -> Duration {
         match action {
             Action::Provision(role, generation) | Action::Start(role, generation) => {
                 if let Some(revision) = self.revision_mut(*role, *generation) {
@@ -175,7 +170,7 @@ impl Instance {
                 let candidate = self.service(*role).and_then(|s| s.candidate.as_ref());
                 if candidate.is_some_and(|c| c.revision.generation == *generation) {
                     self.reject(*role, why, log);
-                    return RECONCILE;
+                    return AT_ONCE;
                 }
                 self.give_up(*role, why, log, now)
             }
@@ -189,18 +184,18 @@ impl Instance {
                     return self.give_up(*role, why, log, now);
                 }
                 self.last_error = Some(why);
-                reconcile_after(REFUSED_PAUSE)
+                REFUSED_PAUSE
             }
             // Removal is tried until it succeeds.
             Action::Stop(..) | Action::Remove(..) | Action::Clear => {
                 self.last_error = Some(why);
-                reconcile_after(REFUSED_PAUSE)
+                REFUSED_PAUSE
             }
-            _ => Intent::None,
+            _ => REFUSED_PAUSE,
         }
     }
 
-    fn apply_action(&mut self, action: Action, log: Vec<String>, now: Timestamp) -> Intent<Effect> {
+    fn apply_action(&mut self, action: Action, log: Vec<String>, now: Timestamp) -> Duration {
         match action {
             Action::Provision(..) | Action::Stop(..) => {}
             Action::Start(role, generation) => {
@@ -239,15 +234,15 @@ impl Instance {
             Action::Clear => {
                 self.state = InstanceState::Deleted;
                 self.deadline = Some(now + KEEP_DATA);
-                return Intent::None;
+                return AT_ONCE;
             }
             Action::Wait(pause) => {
                 self.provisioned(now);
-                return reconcile_after(pause);
+                return pause;
             }
             Action::Rest => return self.rest(now),
         }
-        RECONCILE
+        AT_ONCE
     }
 
     /// All containers exist: the instance starts.
@@ -309,15 +304,9 @@ impl Instance {
         self.last_log = log;
     }
 
-    fn give_up(
-        &mut self,
-        role: Role,
-        why: String,
-        log: Vec<String>,
-        now: Timestamp,
-    ) -> Intent<Effect> {
+    fn give_up(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Duration {
         if self.leave_out(role, &why, &log) {
-            return RECONCILE;
+            return AT_ONCE;
         }
         self.fail(role, &why, log);
         self.deadline = None;
@@ -327,13 +316,7 @@ impl Instance {
 
     /// Starts a crashed service again after a growing pause. After too many crashes the instance
     /// fails for a while.
-    fn crashed(
-        &mut self,
-        role: Role,
-        why: String,
-        log: Vec<String>,
-        now: Timestamp,
-    ) -> Intent<Effect> {
+    fn crashed(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Duration {
         self.crashes.retain(|at| now.since(*at) < CRASH_WINDOW);
         self.crashes.push(now);
         if let Some(service) = self.service_mut(role) {
@@ -343,7 +326,7 @@ impl Instance {
             let often = format!("it {why}, {} times in ten minutes", self.crashes.len());
             if self.leave_out(role, &often, &log) {
                 self.crashes.clear();
-                return RECONCILE;
+                return AT_ONCE;
             }
             self.fail(role, &often, log);
             self.deadline = Some(now + CRASH_PAUSE);
@@ -356,7 +339,7 @@ impl Instance {
         self.last_log = log;
         self.start(now);
         self.deadline = Some(now + START_WITHIN + backoff);
-        reconcile_after(backoff)
+        backoff
     }
 
     pub(in crate::kinds::instances) fn start(&mut self, now: Timestamp) {
@@ -408,16 +391,15 @@ impl Instance {
     }
 
     /// No action is left: ends the transient state. A restart goes on with its second half.
-    fn rest(&mut self, now: Timestamp) -> Intent<Effect> {
+    fn rest(&mut self, now: Timestamp) -> Duration {
         match (self.state, self.desired) {
             (InstanceState::Restarting, _) if !self.coming_up => {
                 self.coming_up = true;
                 self.reset_attempts();
                 self.deadline = Some(now + START_WITHIN);
-                return RECONCILE;
+                return AT_ONCE;
             }
-            (InstanceState::Failed, _) if self.is_in_transition() => return RECONCILE,
-            (InstanceState::Failed, _) => return Intent::None,
+            (InstanceState::Failed, _) => return AT_ONCE,
             (_, DesiredState::Running) => self.report_health(),
             (_, DesiredState::Stopped | DesiredState::Deleted) => {
                 self.state = InstanceState::Stopped;
@@ -426,7 +408,7 @@ impl Instance {
         }
         self.coming_up = false;
         self.deadline = None;
-        if self.is_in_transition() { RECONCILE } else { Intent::None }
+        AT_ONCE
     }
 
     /// The state of an instance that is up, from the health of its services.
