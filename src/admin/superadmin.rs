@@ -32,8 +32,8 @@ fn change(store: &Store, email: &Email, superadmin: bool) -> Result<(), String> 
     let before =
         before.ok_or_else(|| format!("the account {id} is missing; run svc admin check"))?;
     let now = crate::adapters::clock::system().now();
-    let Kept { state, intent } = (**before).clone();
-    let after = Kept { state: Account { superadmin, updated_at: now, ..state }, intent };
+    let Kept { state, awake } = (**before).clone();
+    let after = Kept { state: Account { superadmin, updated_at: now, ..state }, awake };
     let event = Event(AuditEvent {
         id: Random::default().id(now),
         at: now,

@@ -1,4 +1,4 @@
-//! The sweeper: removes expired records and tells resources that their deadline has passed.
+//! The sweeper: removes expired records, and tells owners when the time of their work has come.
 
 use crate::{
     call::idempotency::StoredReply,
@@ -132,7 +132,7 @@ async fn forget<R: Record>(
     }
 }
 
-/// Sends the deadline command to the resources of a kind whose deadline has passed.
+/// Tells the owners of a kind's resources whose work begins, or is over, by a time.
 pub(crate) type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
 
 pub(crate) async fn tell_overdue<R: Resource>(
@@ -167,14 +167,15 @@ async fn tell<R: Resource>(
 ) -> bool {
     let due = || {
         let seen = store.get::<R>(&id).ok()??;
-        let deadline = R::deadline(&seen.state).map(|(at, command)| (at, Input::Command(command)));
-        let told = deadline.or_else(|| Some((entries::due(&seen)?, Input::Due)));
-        told.filter(|(at, _)| *at <= now && (is_certain || !R::expires(&seen.state)))
+        let is_allowed = is_certain || !R::expires(&seen.state);
+        entries::due(&seen).filter(|due| *due <= now && is_allowed)
     };
     // A record that cannot be read is passed over like a parked one.
-    let Some((_, input)) = due() else { return true };
-    if let Err(fault) = owners.tell_if_there(id, input).await {
-        tracing::warn!(%id, error = %fault, "a resource was not told that its deadline passed");
+    if due().is_none() {
+        return true;
+    }
+    if let Err(fault) = owners.tell_if_there(id, Input::Due).await {
+        tracing::warn!(%id, error = %fault, "a resource was not told that its time has come");
     }
     due().is_some()
 }

@@ -208,10 +208,7 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
             for id in self.store.before::<R>(&passed, MOST)? {
                 let seen = self.store.get::<R>(&id)?;
                 let seen = seen.filter(|seen| self.is_certain || !R::expires(&seen.state));
-                let due = seen.and_then(|seen| {
-                    let deadline = R::deadline(&seen.state).map(|(at, _)| at);
-                    deadline.or_else(|| entries::due(&seen))
-                });
+                let due = seen.and_then(|seen| entries::due(&seen));
                 if let Some(due) = due.filter(|due| *due < self.now - OVERDUE_AFTER) {
                     self.found.push(Overdue { id: id.to_string(), noun: R::NOUN, due });
                 }

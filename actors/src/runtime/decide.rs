@@ -2,7 +2,7 @@
 
 use super::{
     entries::due,
-    resource::{Input, Moment, Resource, Unique, step},
+    resource::{Begins, Input, Moment, Resource, Unique, step},
     store::{Store, refused},
 };
 use crate::world::World;
@@ -38,7 +38,7 @@ pub(super) struct Question<R: Resource> {
 pub(super) struct Decided<R: Resource> {
     /// The record after the decision.
     pub record: Record<R>,
-    /// The record was read again, so its pending intent may be another one.
+    /// The record was read again, so it may ask for other work.
     pub overtaken: bool,
     /// The outcome of the write is unknown.
     pub doubtful: bool,
@@ -54,8 +54,7 @@ pub(super) struct Effective<R: Resource> {
     pub changed: bool,
     /// Whether events were written to the outbox.
     pub has_events: bool,
-    /// See [`Intent::begins`](super::resource::Intent::begins).
-    pub begins: Option<Duration>,
+    pub begins: Begins,
 }
 
 /// The change to write, the record after it, and the effects.
@@ -169,12 +168,11 @@ fn plan<R: Resource>(
         return Ok((
             Change::new(),
             before.cloned(),
-            Effective { state, changed: false, has_events: false, begins: None },
+            Effective { state, changed: false, has_events: false, begins: Begins::GoesOn },
         ));
     };
     let mut step = step(at, kept.map(|kept| &kept.state), input)?;
-    let (begins, also, keeps) =
-        (step.intent.begins(), std::mem::take(&mut step.also), step.keeps(kept));
+    let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));
     let mut has_events = false;
     let (mut change, after, state) = match before {
         Some(before) if keeps => (also, Some(before.clone()), shared(before)),

@@ -148,7 +148,7 @@ impl<R: Resource> Handle<R> {
         Err(Fault::Busy)
     }
 
-    /// Waits until no intent is pending, and returns the state. `None`: there is no such resource.
+    /// Waits until no effect is pending, and returns the state. `None`: there is no such resource.
     pub async fn wait_idle(
         &self,
         id: R::Key,
@@ -157,7 +157,7 @@ impl<R: Resource> Handle<R> {
         self.wait_until(id, within, |_| false).await
     }
 
-    /// Waits until no intent is pending or the state is `enough`, and returns the state. `None`: there
+    /// Waits until no effect is pending or the state is `enough`, and returns the state. `None`: there
     /// is no such resource.
     pub async fn wait_until(
         &self,

@@ -1,5 +1,5 @@
-//! What all owners share. [`resource`] defines resources, [`owner`] owns one and makes decisions
-//! with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
+//! What all owners share. [`resource`] defines resources, by their steps and the work that their states
+//! ask for, [`owner`] owns one and makes decisions with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
 //! owners, [`handle`] sends commands to owners, [`permit`] and [`turns`] bound the work under way,
 //! [`clock_watch`] doubts the clock, `cascade` deletes children, [`event`] is what webhooks hear of, [`reindex`] adds missing index
 //! entries, and [`health`] shows actors to operators.
@@ -14,6 +14,7 @@ pub mod event;
 pub mod guard;
 pub mod handle;
 pub mod health;
+mod kept;
 pub mod owner;
 pub mod permit;
 pub mod progress_log;
@@ -21,7 +22,9 @@ pub mod reachability;
 pub mod ref_count;
 pub mod reindex;
 pub mod resource;
+mod step;
 pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod turns;
+mod work;

@@ -14,7 +14,7 @@ use super::{
     directory::Rules,
     health::Health,
     permit::{Permit, Permits},
-    resource::{Input, Moment, Resource, Retry},
+    resource::{Begins, Input, Moment, Resource, Retry},
 };
 use crate::world::World;
 use actix::prelude::*;
@@ -44,7 +44,7 @@ pub struct Done<R: Resource> {
 
 pub type Answer<R> = Result<Done<R>, Fault>;
 
-/// Who waits until no intent is pending or the state is `enough`.
+/// Who waits until no effect is pending or the state is `enough`.
 pub(super) struct Waiter<R: Resource> {
     pub(super) enough: fn(&R::State) -> bool,
     /// Gets the state. `None`: there is no such resource.
@@ -277,14 +277,20 @@ impl<R: Resource> Owner<R> {
         if doubtful && matches!(result, Err(Fault::Uncertain)) {
             self.turns.push_front(Turn::Look(None));
         }
-        let begins = result.as_ref().ok().and_then(|effective| effective.begins);
-        if let Some(pause) = begins {
-            self.failures = 0;
-            self.perform(pause, Run::First, ctx);
-        } else if overtaken {
-            self.perform(self.pause(), Run::Again, ctx);
+        let begins = result.as_ref().map_or(Begins::GoesOn, |effective| effective.begins);
+        match begins {
+            Begins::GoesOn if overtaken => self.perform(self.pause(), Run::Again, ctx),
+            Begins::GoesOn => {}
+            Begins::After(pause) => self.begin(pause, ctx),
+            Begins::Later => self.begin(Duration::ZERO, ctx),
         }
         result
+    }
+
+    /// Begins other work than that under way, if the record asks for some.
+    fn begin(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+        self.failures = 0;
+        self.perform(pause, Run::First, ctx);
     }
 
     /// Cancels the running effect, and starts the pending one after a pause.
@@ -294,7 +300,7 @@ impl<R: Resource> Owner<R> {
         }
         self.begun += 1;
         let Some(stored) = &self.record else { return };
-        let Some(effect) = stored.intent.clone() else { return };
+        let Some(effect) = stored.pending() else { return };
         let (id, kept, world) = (self.id, Arc::new((**stored).clone()), self.world.clone());
         let work = async move {
             let clock = world.ports.clock.clone();
@@ -322,7 +328,7 @@ impl<R: Resource> Owner<R> {
     }
 
     fn is_idle(&self) -> bool {
-        self.record.as_ref().is_none_or(|stored| stored.intent.is_none())
+        self.record.as_ref().is_none_or(|stored| stored.pending().is_none())
     }
 
     /// Answers those whose wait is over.

@@ -12,7 +12,7 @@ use super::{
     directory::Rules,
     entries,
     handle::Handle,
-    resource::{Intent, Kept, Moment, Resource, Retry, Row, Step},
+    resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
 };
 use crate::{
     platform,
@@ -51,7 +51,7 @@ enum Command {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Work;
+struct Effort;
 
 #[derive(Debug, Clone)]
 struct Done;
@@ -89,7 +89,7 @@ impl Resource for Probe {
     type New = ();
     type State = State;
     type Command = Command;
-    type Effect = Work;
+    type Effect = Effort;
     type Outcome = Done;
 
     fn create(_: &Moment<Self>, (): ()) -> Result<Step<Self>, Fault> {
@@ -98,7 +98,7 @@ impl Resource for Probe {
 
     fn on_command(state: State, _: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
         Ok(match command {
-            Command::Begin => Step::put(State { working: true, ..state }).intend(Intent::Now(Work)),
+            Command::Begin => Step::put(State { working: true, ..state }),
             Command::Look => Step::keep(),
             Command::Add => Step::put(State { count: state.count + 1, ..state }),
             Command::Panic => panic!("asked to"),
@@ -106,7 +106,11 @@ impl Resource for Probe {
     }
 
     fn on_outcome(state: State, _: &Moment<Self>, Done: Done) -> Step<Self> {
-        Step::put(State { working: false, count: state.count + 1 }).intend(Intent::None)
+        Step::put(State { working: false, count: state.count + 1 })
+    }
+
+    fn next(state: &State) -> Option<Work<Effort>> {
+        state.working.then(|| Work::now(Effort))
     }
 
     fn is_deleted(_: &State) -> bool {
@@ -114,7 +118,7 @@ impl Resource for Probe {
     }
 
     fn perform(
-        Work: Work,
+        Effort: Effort,
         _: JobId,
         _: Arc<Kept<Self>>,
         _: Arc<World>,
@@ -190,9 +194,9 @@ impl Scene {
     }
 
     /// Writes the record without its owner.
-    async fn write(&self, id: JobId, state: State, intent: Option<Work>) {
+    async fn write(&self, id: JobId, state: State) {
         let before = self.stored(id);
-        let after = Kept { state, intent };
+        let after = Kept { awake: state.working, state };
         let change = Change::new().replace::<Probe>(&id, Some(before.as_ref()), after);
         self.world.store.commit(change).await.unwrap();
     }
@@ -205,7 +209,7 @@ impl Scene {
         let stored = self.stored(id);
         assert_eq!(*answered, stored.state, "{told}");
         assert_eq!(*idle, stored.state, "{told}");
-        assert!(!stored.state.working && stored.intent.is_none(), "{told}");
+        assert!(!stored.state.working && stored.pending().is_none(), "{told}");
     }
 }
 
@@ -269,26 +273,26 @@ fn a_record_that_somebody_else_wrote() {
         let other = State { working: false, count: 100 };
         // A command that changes nothing sees the write.
         let id = scene.create().await;
-        scene.write(id, other.clone(), None).await;
+        scene.write(id, other.clone()).await;
         assert_eq!(*scene.owners.ask(id, Command::Look).await.unwrap(), other);
         scene.check(id, "written").await;
         // The owner runs an effect that another writer made pending.
         let id = scene.create().await;
-        scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
+        scene.write(id, State { working: true, count: 100 }).await;
         assert!(scene.owners.ask(id, Command::Look).await.unwrap().working);
         end_work();
         scene.check(id, "given work").await;
         assert_eq!(scene.stored(id).state.count, 101);
         // The same, if the owner notices it only through a caller that waits for idle.
         let id = scene.create().await;
-        scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
+        scene.write(id, State { working: true, count: 100 }).await;
         end_work();
         scene.check(id, "waited for").await;
         assert_eq!(scene.stored(id).state.count, 101);
         // A caller does not wait for an effect that another writer removed.
         let id = scene.create().await;
         scene.owners.ask(id, Command::Begin).await.unwrap();
-        scene.write(id, other.clone(), None).await;
+        scene.write(id, other.clone()).await;
         scene.check(id, "taken away").await;
     });
 }

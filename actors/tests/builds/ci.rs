@@ -134,7 +134,7 @@ fn a_build_in_a_ci_is_sound_after_every_sequence_of_inputs() {
         }
         // The app repeats the removal of its builds until they are gone.
         if from.removing && matches!(event, Event::Command(Command::Remove)) {
-            assert_eq!((from, &before.intent), (to, &after.intent));
+            assert_eq!((from, before.pending()), (to, after.pending()));
         }
         true
     });
@@ -153,24 +153,24 @@ fn after(events: &[Event]) -> Kept<Builds> {
 #[test]
 fn a_run_that_the_host_never_shows_fails_the_build() {
     let unclear = [planned(), run(R::Unclear), run(R::NotFound)];
-    assert_eq!(after(&unclear).intent, Some(Effect::Find));
+    assert_eq!(after(&unclear).pending(), Some(Effect::Find));
     let wait = Event::Passes(Duration::from_secs(121));
     let kept = after(&[&unclear[..], &[wait, run(R::NotFound)]].concat());
-    assert_eq!((kept.state.build.state, kept.intent), (S::Failed, None));
+    assert_eq!((kept.state.build.state, kept.pending()), (S::Failed, None));
 }
 
 #[test]
 fn a_run_that_begins_after_the_cancellation_is_cancelled() {
     let kept = after(&[planned(), Event::Command(Command::Cancel), begins()]);
     assert_eq!(kept.state.build.state, S::Cancelled);
-    assert_eq!(kept.intent, Some(Effect::CancelRun));
+    assert_eq!(kept.pending(), Some(Effect::CancelRun));
     assert_eq!(kept.state.run.unwrap().id, Some(RUN));
 }
 
 #[test]
 fn a_successful_run_without_an_artifact_fails_the_build_after_a_minute() {
     let succeeded = [planned(), begins(), looked(Phase::Succeeded, None)];
-    assert_eq!(after(&succeeded).intent, Some(Effect::Follow));
+    assert_eq!(after(&succeeded).pending(), Some(Effect::Follow));
     let wait = Event::Passes(Duration::from_secs(61));
     let kept = after(&[&succeeded[..], &[wait, looked(Phase::Succeeded, None)]].concat());
     assert_eq!(kept.state.build.state, S::Failed);

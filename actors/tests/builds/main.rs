@@ -217,7 +217,7 @@ fn a_lost_build_is_tried_once_more_and_then_fails() {
         go(&mut kept, Event::Command(report(runner, 0)));
         go(&mut kept, Event::Passes(LEASE));
         go(&mut kept, Event::Due);
-        assert_eq!(kept.intent, Some(Effect::FindOut));
+        assert_eq!(kept.pending(), Some(Effect::FindOut));
         go(&mut kept, Event::Outcome(Outcome::Lost));
         assert_eq!(kept.state.build.state, then);
     }

@@ -8,7 +8,7 @@ use actors::{
     },
     runtime::{
         entries::due,
-        resource::{Input, Kept, Moment, Resource, step},
+        resource::{Begins, Input, Kept, Moment, Resource, step},
     },
 };
 use contract::{
@@ -373,17 +373,17 @@ fn asked(state: &State) -> Option<Effect> {
 
 /// What holds in every situation.
 fn is_sound(At { kept, late }: &At, told: &Told) {
-    let (state, intent) = (&kept.state, asked(&kept.state));
+    let (state, pending) = (&kept.state, asked(&kept.state));
     let is_open = state.is_open();
-    assert_eq!(state.looking, intent == Some(Effect::Look), "looking: {told}");
+    assert_eq!(state.looking, pending == Some(Effect::Look), "looking: {told}");
     let is_settling = state.attempt == Some(Attempt::Begun);
-    assert_eq!(is_settling, intent == Some(Effect::Settle), "settling: {told}");
+    assert_eq!(is_settling, pending == Some(Effect::Settle), "settling: {told}");
     if state.deleting {
-        let is_told = state.is_unsettled() && intent == Some(Effect::Alarm);
-        assert!(is_told || (intent == Some(Effect::Close) && state.due.is_some()), "{told}");
+        let is_told = state.is_unsettled() && pending == Some(Effect::Alarm);
+        assert!(is_told || (pending == Some(Effect::Close) && state.due.is_some()), "{told}");
         return;
     }
-    match intent {
+    match pending {
         Some(Effect::Price | Effect::Build) => assert!(!is_open, "{told}"),
         Some(Effect::Open) => {
             assert!(!is_open, "no second page: {told}");
@@ -416,9 +416,9 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
     };
     assert_eq!(state.is_unsettled(), unsettled, "{told}");
     if state.state == S::AmountMismatch && !state.alarmed {
-        assert_eq!(intent, Some(Effect::Alarm), "people hear of it: {told}");
+        assert_eq!(pending, Some(Effect::Alarm), "people hear of it: {told}");
     }
-    if state.state == S::Settling && state.alarmed && intent.is_none() {
+    if state.state == S::Settling && state.alarmed && pending.is_none() {
         assert!(state.due.is_some(), "it is tried for ever: {told}");
     }
     let is_lost = state.problem.as_ref().is_some_and(|problem| problem.lost);
@@ -426,7 +426,7 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
     assert_eq!(Checkouts::claims(state).is_empty(), is_lost, "the request id: {told}");
     let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
     if is_unreachable && state.state != S::Failed {
-        assert!(intent.is_some() || state.due.is_some(), "it is tried again: {told}");
+        assert!(pending.is_some() || state.due.is_some(), "it is tried again: {told}");
     }
     if state.is_final() {
         assert!(!unsettled, "its channel stays: {told}");
@@ -537,7 +537,7 @@ fn explore(price: Price) -> BTreeSet<String> {
                     && effect(*event).is_none()
                     && *event != Event::Remove
                 {
-                    assert_eq!(taken.intent.begins(), None, "no second one at a time: {told}");
+                    assert_eq!(taken.begins, Begins::GoesOn, "no second one at a time: {told}");
                 }
                 let Some(kept) = taken.apply(Some(&before.kept)).unwrap() else {
                     goes_on(&before, *event, None, &told);

@@ -65,7 +65,7 @@ impl Scene {
             let ids = self.subscriptions().into_iter().map(|(id, _)| id);
             let mut found =
                 ids.filter_map(|id| self.world().store.get::<Subscriptions>(&id).unwrap());
-            found.all(|found| found.intent.is_none())
+            found.all(|found| found.pending().is_none())
         })
         .await;
     }

@@ -310,7 +310,7 @@ impl Scene {
     /// Whether nothing is under way in the n-th checkout.
     pub fn is_idle(&self, n: u128) -> bool {
         let seen = self.world().store.get::<Checkouts>(&checkout(n)).unwrap();
-        seen.is_none_or(|seen| seen.intent.is_none())
+        seen.is_none_or(|seen| seen.pending().is_none())
     }
 
     /// Waits until nothing is under way in the n-th checkout.

@@ -4,7 +4,7 @@ use crate::World;
 use actors::{
     kinds::artifacts::{self, Artifacts, Declared, Expected, Upload},
     ports::{Content, Examined},
-    runtime::resource::{Input, Intent, Kept, Moment, Next, step},
+    runtime::resource::{Begins, Input, Kept, Moment, Next, Resource, Work, step},
 };
 use contract::{
     Id, Sha256, Timestamp,
@@ -12,6 +12,8 @@ use contract::{
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
 };
 use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::time::Duration;
 use ulid::Ulid;
 
 fn hash(letter: char) -> Sha256 {
@@ -101,9 +103,10 @@ proptest! {
     fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..11_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
         let mut world = World::<Artifacts>::new(upload(size));
         for choice in choices {
-            let Some(Kept { state: before, intent }) = world.kept.clone() else { break };
+            let Some(kept) = world.kept.clone() else { break };
+            let (pending, before) = (kept.pending(), kept.state);
             let input = artifact_inputs()[choice].clone();
-            let ended = match (&input, &intent) {
+            let ended = match (&input, &pending) {
                 (Input::Create(_) | Input::Command(_) | Input::Due, _) => true,
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
                 (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
@@ -118,10 +121,11 @@ proptest! {
                 prop_assert_eq!(&world.kept.as_ref().unwrap().state, &before, "a refusal changes nothing");
                 continue;
             }
-            let Some(Kept { state: after, intent: pending }) = &world.kept else {
+            let Some(kept) = &world.kept else {
                 prop_assert_eq!(before.artifact.state, ArtifactState::Deleted, "only deleted ones go: {}", told);
                 break;
             };
+            let (after, pending) = (&kept.state, kept.pending());
             let (old, new) = (before.artifact.state, after.artifact.state);
             prop_assert_eq!(new == ArtifactState::Verifying, matches!(pending, Some(artifacts::Effect::Verify(_))), "{}", told);
             if old == ArtifactState::Verified && new == ArtifactState::Verified {
@@ -158,11 +162,34 @@ fn a_verification_that_comes_to_no_end_is_given_up() {
     };
     assert!(matches!(expire(-1).next, Next::Keep), "there is time left");
     let given_up = expire(0);
+    assert_eq!(given_up.begins, Begins::After(Duration::ZERO));
     let Next::<Upload>::Put(upload) = given_up.next else { panic!("it stays") };
     assert_eq!(upload.artifact.state, ArtifactState::Rejected);
+    assert_eq!(Artifacts::next(&upload), Some(Work::now(artifacts::Effect::Discard {})));
     assert!(upload.artifact.problem.is_some_and(|why| why.contains("upload the file again")));
-    let discard = Intent::Now(artifacts::Effect::Discard {});
-    assert_eq!(format!("{:?}", given_up.intent), format!("{discard:?}"));
+}
+
+/// The effect of a record that an earlier version of the program stored.
+fn taken_over(state: ArtifactState, intent: Value) -> Option<artifacts::Effect> {
+    let mut stored = serde_json::to_value(upload(Some(10))).unwrap();
+    stored["artifact"]["state"] = serde_json::to_value(state).unwrap();
+    let kept: Kept<Artifacts> =
+        serde_json::from_value(json!({"state": stored, "intent": intent})).unwrap();
+    kept.pending()
+}
+
+#[test]
+fn what_an_earlier_version_was_about_to_do_is_done() {
+    let expected = Expected { sha256: hash('a'), size: Some(10) };
+    let verify = json!({"Verify": expected});
+    let verifying = taken_over(ArtifactState::Verifying, verify);
+    assert_eq!(verifying, Some(artifacts::Effect::Verify(expected)));
+    let discard = json!({"Discard": {"forget": false}});
+    let rejected = taken_over(ArtifactState::Rejected, discard);
+    assert_eq!(rejected, Some(artifacts::Effect::Discard {}));
+    // The program does nothing of this name any more.
+    assert_eq!(taken_over(ArtifactState::Verified, json!("Release")), None);
+    assert_eq!(taken_over(ArtifactState::Rejected, Value::Null), None);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct World<R: Resource> {
 impl<R: Resource> World<R> {
     pub fn new(state: R::State) -> Self {
         let at = Moment { id: R::Key::of(Ulid(7)), now: Timestamp::from_millis(1_000) };
-        World { at, kept: Some(Kept { state, intent: None }) }
+        World { at, kept: Some(Kept::at_rest(state)) }
     }
 
     /// Applies a step as the owner does.

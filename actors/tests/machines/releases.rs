@@ -6,7 +6,7 @@ use actors::{
         artifacts::Artifacts,
         releases::{self, Current, Releases},
     },
-    runtime::resource::{Input, Intent, Kept, Moment, step},
+    runtime::resource::{Input, Kept, Moment, Next, Resource, Work, step},
 };
 use contract::{
     ArtifactId, Id, Patch, PublicationId, ReleaseId, Timestamp,
@@ -55,7 +55,7 @@ fn verified(id: ArtifactId) -> Snapshot<Artifacts> {
     let mut upload = upload(Some(10));
     upload.artifact.id = id;
     upload.artifact.platform = Platform::Ios;
-    Arc::new(Stored::after(None, Kept { state: upload, intent: None }))
+    Arc::new(Stored::after(None, Kept::at_rest(upload)))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -209,7 +209,7 @@ fn strangers_publication(state: &releases::State) -> Publication {
 
 /// An outcome is possible only while its effect is pending.
 fn can_happen(event: Event, kept: &Kept<Releases>) -> bool {
-    let pending = kept.intent.as_ref();
+    let pending = kept.pending();
     match event {
         // Only a release that users have got is the current one.
         Event::RollBack => kept.state.release.published_at.is_some(),
@@ -230,11 +230,12 @@ fn is_current(state: ReleaseState) -> bool {
 
 /// The invariants of a release after any event.
 fn check(before: &releases::State, world: &World<Releases>, event: Event) {
-    let Some(Kept { state, intent }) = world.kept.as_ref() else {
+    let Some(kept) = world.kept.as_ref() else {
         let unseen = matches!(before.release.state, ReleaseState::Draft | ReleaseState::Failed);
         assert!(unseen && matches!(event, Event::Delete), "{event:?} removed {before:?}");
         return;
     };
+    let state = &kept.state;
     let (old, new) = (before.release.state, state.release.state);
     let publications = &state.release.publications;
     let is_live =
@@ -242,7 +243,7 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
     let live = publications.iter().filter(is_live).count();
     let waiting = publications.iter().any(|p| waits(state, p));
     let pending = waiting || !state.wishes.is_empty() || !state.to_tell.is_empty();
-    assert_eq!(intent.is_some(), pending, "an intent is pending if and only if something is left");
+    assert_eq!(kept.pending().is_some(), pending, "work is pending if and only if some is left");
     assert!(!waiting || new == ReleaseState::Publishing, "nobody waits for nothing: {event:?}");
     let held = (before.release.artifact_ids.len(), state.release.artifact_ids.len());
     match held {
@@ -329,6 +330,8 @@ fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
     let at = Moment { id: ReleaseId::of(Ulid(7)), now: Timestamp::from_millis(2) };
     let step = step(&at, Some(&state), input(Event::RollBack, &state)).unwrap();
     let restore = releases::Wish::Restore(Id::of(Ulid(98)));
-    assert_eq!(step.intent, Intent::Now(releases::Effect::Ask(restore)), "the stores come first");
+    let Next::Put(state) = &step.next else { panic!("it changes") };
+    let asks = Work::now(releases::Effect::Ask(restore));
+    assert_eq!(Releases::next(state), Some(asks), "the stores come first");
     assert!(!step.also.is_empty(), "the channel's pointer moves with it");
 }

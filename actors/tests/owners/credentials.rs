@@ -124,7 +124,7 @@ async fn people(world: &World) {
 }
 
 fn kept<R: Resource>(state: serde_json::Value) -> Kept<R> {
-    Kept { state: serde_json::from_value(state).unwrap(), intent: None }
+    Kept::at_rest(serde_json::from_value(state).unwrap())
 }
 
 fn id() -> CredentialId {
@@ -146,7 +146,7 @@ async fn warn(world: &World, told: &str) {
     world.owners().unwrap().credentials.tell_if_there(id(), Input::Due).await.unwrap();
     let pending = || {
         let found = world.store.get::<Credentials>(&id()).unwrap();
-        found.is_some_and(|found| found.intent.is_some())
+        found.is_some_and(|found| found.pending().is_some())
     };
     comes_to::<Credentials>(world, id(), told, |_| !pending()).await;
 }
@@ -216,7 +216,7 @@ fn each_warning_reaches_the_owner_and_the_admins_once() {
 fn a_check_of_the_file_before_is_not_of_this_one() {
     let at = |now: i64| Moment::<Credentials> { id: id(), now: Timestamp::from_millis(now) };
     let take = |state: &State, now: i64, command: Command| {
-        let kept = Kept { state: state.clone(), intent: None };
+        let kept = Kept::at_rest(state.clone());
         let step = step(&at(now), Some(state), Input::Command(command))?;
         Ok::<_, Fault>(step.apply(Some(&kept))?.unwrap().state)
     };

@@ -9,7 +9,7 @@ use actors::{
     },
     runtime::{
         entries::due,
-        resource::{Input, Kept, Moment, Resource, step},
+        resource::{Begins, Input, Kept, Moment, Resource, step},
     },
 };
 use contract::{
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use std::{collections::BTreeMap, time::Duration};
 use ulid::Ulid;
 
-/// A model of the engine's containers, and the record with its pending intent.
+/// A model of the engine's containers, and the record with its pending effect.
 struct World {
     id: InstanceId,
     now: Timestamp,
@@ -36,7 +36,7 @@ impl World {
     fn new() -> World {
         let now = Timestamp::from_millis(1_000_000);
         let id = scene::id();
-        let kept = Some(Kept { state: scene::instance(now), intent: Some(Effect::Reconcile) });
+        let kept = Some(Kept { state: scene::instance(now), awake: true });
         World { id, now, containers: BTreeMap::new(), kept, due: now, restored: true }
     }
 
@@ -51,7 +51,7 @@ impl World {
         let Some(kept) = &self.kept else { return };
         let at = Moment::<Instances> { id: self.id, now: self.now };
         let Ok(step) = step(&at, Some(&kept.state), input) else { return };
-        if let Some(pause) = step.intent.begins() {
+        if let Begins::After(pause) = step.begins {
             self.due = self.now + pause;
         }
         self.kept = step.apply(Some(kept)).unwrap();
@@ -115,9 +115,8 @@ impl World {
 
     /// Moves the time to `due`, and runs the pending effect as the owner does.
     fn work(&mut self, outcome: Fate) {
-        let Some(Kept { state, intent: Some(Effect::Reconcile) }) = self.kept.clone() else {
-            return;
-        };
+        let Some(kept) = self.kept.clone() else { return };
+        let (Some(Effect::Reconcile), state) = (kept.pending(), kept.state) else { return };
         self.now = self.now.max(self.due);
         if outcome == Fate::Unreachable {
             return self.take(Input::Outcome(Outcome::Unreachable));
@@ -250,13 +249,14 @@ fn happen(world: &mut World, event: Event) {
 
 /// The invariants of a record.
 fn check(world: &World, event: &Event) {
-    let Some(Kept { state: instance, intent }) = &world.kept else {
+    let Some(kept) = &world.kept else {
         assert!(world.containers.is_empty(), "nothing is left behind: {event:?}");
         return;
     };
-    let told = format!("{event:?}: {:?} {:?}", instance.state, intent);
+    let (instance, pending) = (&kept.state, kept.pending());
+    let told = format!("{event:?}: {:?} {:?}", instance.state, pending);
     if instance.is_in_transition() {
-        assert!(intent.is_some(), "what is on its way has an intent: {told}");
+        assert!(pending.is_some(), "what is on its way goes on: {told}");
     }
     let transient = [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting];
     if transient.contains(&instance.state) {
@@ -284,13 +284,14 @@ fn until_idle(world: &mut World) {
     for _ in 0..400 {
         match world.kept.clone() {
             None => return,
-            Some(Kept { intent: Some(_), .. }) => world.work(Fate::Done),
-            Some(Kept { state: instance, intent: None }) => {
+            Some(kept) if kept.pending().is_some() => world.work(Fate::Done),
+            Some(Kept { state: instance, .. }) => {
                 world.take(Input::Command(Command::Observe { lost: vec![] }));
-                if world.kept.as_ref().is_some_and(|kept| kept.intent.is_some()) {
+                if world.kept.as_ref().is_some_and(|kept| kept.pending().is_some()) {
                     world.work(Fate::Done);
                 }
-                let Some(Kept { state: after, intent: None }) = &world.kept else { continue };
+                let idle = world.kept.as_ref().filter(|kept| kept.pending().is_none());
+                let Some(Kept { state: after, .. }) = idle else { continue };
                 if after.state == instance.state && after.state != S::Failed {
                     return;
                 }
@@ -303,9 +304,10 @@ fn until_idle(world: &mut World) {
             }
         }
     }
-    let state = world.kept.as_ref().map(|Kept { state, intent }| {
-        (state.state, state.desired, *intent, state.last_error.clone())
-    });
+    let state = world
+        .kept
+        .as_ref()
+        .map(|kept| (kept.state.state, kept.desired, kept.pending(), kept.last_error.clone()));
     panic!("it does not come to rest: {state:?} {:?}", world.containers);
 }
 
@@ -365,7 +367,8 @@ fn the_databases_come_up_first_and_go_down_last() {
     let mut world = World::new();
     let mut actions = Vec::new();
     let mut run = |world: &mut World| {
-        while let Some(Kept { state, intent: Some(_) }) = world.kept.clone() {
+        while let Some(kept) = world.kept.clone().filter(|kept| kept.pending().is_some()) {
+            let state = kept.state;
             world.now = world.now.max(world.due);
             let action =
                 plan(&state, &Observation { containers: world.containers.clone() }, world.now);
@@ -446,7 +449,7 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     for _ in 0..6 {
         world.end(Role::Server, 1);
         world.take(Input::Command(Command::Observe { lost: vec![] }));
-        while world.kept.as_ref().is_some_and(|kept| kept.intent.is_some()) {
+        while world.kept.as_ref().is_some_and(|kept| kept.pending().is_some()) {
             world.work(Fate::Done);
         }
     }
@@ -524,12 +527,12 @@ fn a_deadline_does_not_end_an_instance_whose_image_is_being_built() {
 #[test]
 fn what_is_left_out_is_told_after_the_backup_was_restored() {
     let mut world = World::new();
-    let Kept { mut state, intent } = world.kept.clone().unwrap();
+    let Kept { mut state, awake } = world.kept.clone().unwrap();
     state.services.push(scene::storefront());
     let mut restore = scene::initial_restore();
     restore.begun = true;
     state.initial_restore = Some(restore);
-    world.kept = Some(Kept { state, intent });
+    world.kept = Some(Kept { state, awake });
     let mut ended = |action: Action, result| {
         let observation = Observation::default();
         let outcome = Outcome::Reconciled { observation, action, result, log: vec![] };

@@ -76,7 +76,7 @@ pub fn add_storefront() -> Command {
 /// The instance comes back into another app.
 pub fn undelete_into(now: Timestamp) -> Command {
     let app = App::new(ProjectId::of(Ulid(11)), "Another app".parse().unwrap(), now);
-    let kept = Kept::<Apps> { state: app, intent: None };
+    let kept = Kept::<Apps>::at_rest(app);
     let app = (AppId::of(Ulid(12)), Arc::new(Stored::after(None, kept)));
     match undelete(now) {
         Command::Undelete { template, .. } => Command::Undelete { template, app: Some(app) },
@@ -92,7 +92,7 @@ pub fn undelete(now: Timestamp) -> Command {
         "status": "published", "featured": false, "pricing": {"model": "free"},
         "currentVersion": null, "versions": [], "createdAt": now, "updatedAt": now,
     }));
-    let kept = Kept::<Templates> { state: template, intent: None };
+    let kept = Kept::<Templates>::at_rest(template);
     Command::Undelete { template: Arc::new(Stored::after(None, kept)), app: None }
 }
 

@@ -24,22 +24,21 @@ const NOW: Timestamp = Timestamp::from_millis(1_000_000_000);
 type Happening<R> = (&'static str, Input<R>, Option<<R as Resource>::Effect>);
 
 /// Explores all states from `first`, and returns their names. Each step is passed to `check`: the
-/// state before, the state and intent after (`None` if the resource ended), and the event.
+/// state before, the state and pending effect after (`None` if the resource ended), and the event.
 fn explore<R: Resource>(
     first: R::State,
-    effect: R::Effect,
     inputs: &[Happening<R>],
     name: impl Fn(&R::State) -> String,
     check: impl Fn(&R::State, Option<(&R::State, Option<&R::Effect>)>, &str),
 ) -> BTreeSet<String> {
     let at = |now| Moment::<R> { id: R::Key::of(Ulid(7)), now };
     let mut names = BTreeSet::from([name(&first)]);
-    let first = Kept::<R> { state: first, intent: Some(effect) };
+    let first = Kept::<R> { state: first, awake: true };
     let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
     while let Some(kept) = open.pop() {
         let state = &kept.state;
         // An outcome is possible only while its effect is pending.
-        let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == kept.intent);
+        let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == kept.pending());
         for (told, input, _) in happens {
             let now = match input {
                 Input::Due => due(&kept),
@@ -51,7 +50,7 @@ fn explore<R: Resource>(
                 check(state, None, told);
                 continue;
             };
-            check(state, Some((&next.state, next.intent.as_ref())), told);
+            check(state, Some((&next.state, next.pending().as_ref())), told);
             names.insert(name(&next.state));
             let known = serde_json::to_string(&next).unwrap();
             if seen.insert(known) {
@@ -104,23 +103,22 @@ fn a_deployment_ends_and_leaves_its_lane() {
     let ended = |s| matches!(s, S::Failed | S::Cancelled | S::Superseded | S::RolledBack);
     let found = explore::<Deployments>(
         scene::deploying(DeploymentId::of(Ulid(7)), InstanceId::of(Ulid(7)), NOW),
-        Effect::AwaitTurn,
         &inputs,
         |state| format!("{:?}", state.deployment.state),
         |before, after, told| {
-            let Some((after, intent)) = after else {
+            let Some((after, pending)) = after else {
                 assert!(before.removing, "{told}: only what is removed goes");
                 return;
             };
             let (old, new) = (before.deployment.state, after.deployment.state);
-            let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            let told = format!("{told}: {old:?} to {new:?}, {pending:?}");
             if after.removing {
-                assert_eq!(intent, Some(&Effect::Forget), "{told}");
+                assert_eq!(pending, Some(&Effect::Forget), "{told}");
                 return;
             }
             assert!(!ended(old) || new == old, "the end is the end: {told}");
             let serves = matches!(new, S::Live | S::Superseded | S::RolledBack);
-            assert_eq!(after.in_queue, intent.is_some(), "in the queue while it has work: {told}");
+            assert_eq!(after.in_queue, pending.is_some(), "in the queue while it has work: {told}");
             assert!(serves || ended(new) != after.in_queue, "{told}");
             let running = after.deployment.steps.iter().filter(|s| s.state == StepState::Running);
             assert_eq!(running.count() == 1, after.in_queue, "one step at a time: {told}");
@@ -180,16 +178,15 @@ fn a_backup_is_whole_or_none() {
     };
     let found = explore::<Backups>(
         first,
-        Effect::Dump,
         &inputs,
         |state| format!("{:?}", state.backup.state),
         |before, after, told| {
-            let Some((after, intent)) = after else {
+            let Some((after, pending)) = after else {
                 assert!(before.removing, "{told}");
                 return;
             };
             let (old, new) = (before.backup.state, after.backup.state);
-            let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            let told = format!("{told}: {old:?} to {new:?}, {pending:?}");
             assert!(
                 after.has_check_database
                     || !before.has_check_database
@@ -197,22 +194,22 @@ fn a_backup_is_whole_or_none() {
                 "{told}"
             );
             if after.removing {
-                assert_eq!(intent, Some(&Effect::Discard), "{told}");
+                assert_eq!(pending, Some(&Effect::Discard), "{told}");
                 return;
             }
             let (restoring, verifying) =
                 (running(&after.backup.restore), running(&after.backup.verification));
-            assert_eq!(new == BackupState::Running, intent == Some(&Effect::Dump), "{told}");
-            assert_eq!(restoring, intent == Some(&Effect::Restore), "{told}");
-            assert_eq!(verifying, intent == Some(&Effect::Verify), "{told}");
+            assert_eq!(new == BackupState::Running, pending == Some(&Effect::Dump), "{told}");
+            assert_eq!(restoring, pending == Some(&Effect::Restore), "{told}");
+            assert_eq!(verifying, pending == Some(&Effect::Verify), "{told}");
             assert!(after.has_check_database || !verifying, "{told}");
             let untidy = after.has_check_database || after.surplus || after.has_left_bytes;
-            assert!(intent.is_some() || !untidy, "what is left is tidied up: {told}");
+            assert!(pending.is_some() || !untidy, "what is left is tidied up: {told}");
             let told_useless = after.useless && !before.useless;
             assert!(!told_useless || told.starts_with("not usable"), "{told}");
             assert_eq!(
                 after.deadline.is_some(),
-                new == BackupState::Running || restoring || intent == Some(&Effect::Verify),
+                new == BackupState::Running || restoring || pending == Some(&Effect::Verify),
                 "{told}"
             );
             assert_eq!(after.backup.sha256.is_some(), new == BackupState::Ready, "{told}");
@@ -241,19 +238,14 @@ fn a_build_ends() {
     use BuildJobState as S;
     let found = explore::<ImageBuilds>(
         first,
-        Effect::AwaitTurn,
         &inputs,
         |state| format!("{:?}", state.job.state),
         |before, after, told| {
-            let (after, intent) = after.unwrap_or_else(|| panic!("{told} removed it"));
+            let (after, pending) = after.unwrap_or_else(|| panic!("{told} removed it"));
             let (old, new) = (before.job.state, after.job.state);
-            let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            let told = format!("{told}: {old:?} to {new:?}, {pending:?}");
             let open = matches!(new, S::Queued | S::Building | S::Pushing);
-            assert_eq!(
-                open,
-                intent.is_some(),
-                "transient if and only if an intent is pending: {told}"
-            );
+            assert_eq!(open, pending.is_some(), "transient if and only if work is pending: {told}");
             assert_eq!(after.deadline.is_some(), matches!(new, S::Building | S::Pushing), "{told}");
             assert_eq!(after.job.digest.is_some(), new == S::Succeeded, "{told}");
             let was_open = matches!(old, S::Queued | S::Building | S::Pushing);

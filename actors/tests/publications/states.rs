@@ -211,7 +211,7 @@ fn every_state_of_a_publication_that_can_be_reached_is_sound() {
     for start in starts {
         let made = step(&at(Event::Again), None, Input::Create(Box::new(start))).unwrap();
         let first = made.apply(None).unwrap().unwrap();
-        assert_eq!(first.intent, Some(Effect::Advance));
+        assert_eq!(first.pending(), Some(Effect::Advance));
         let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
         let mut states = BTreeSet::new();
         while let Some(kept) = open.pop() {

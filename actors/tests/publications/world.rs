@@ -249,8 +249,8 @@ impl Scene {
         let release = self.0.store.get::<Releases>(&release(n)).unwrap();
         let publication = self.0.store.get::<Publications>(&publication(n)).unwrap();
         let (Some(release), Some(publication)) = (release, publication) else { return false };
-        release.intent.is_none()
-            && publication.intent.is_none()
+        release.pending().is_none()
+            && publication.pending().is_none()
             && release.state.release.publications == [publication.state.publication.clone()]
     }
 

@@ -5,7 +5,7 @@ use actors::{
     background::sweeper::sweep,
     kinds::{
         artifacts::{Artifacts, Upload},
-        deliveries::{Deliveries, Effect, MOST_WAITING, State, delivery_id},
+        deliveries::{Deliveries, MOST_WAITING, State, delivery_id},
         webhooks::{
             self, Payload, Webhooks,
             outbox::{OutboxIndex, Outgoing},
@@ -143,7 +143,7 @@ fn a_delivery_of_the_first_version_keeps_its_own_payload() {
     life(folder.path(), receivers, async |world| {
         let world = world.people().await;
         let webhook = world.webhook(A).await;
-        let kept = Kept { intent: Some(Effect::Attempt), ..delivery(id, webhook, None) };
+        let kept = Kept { awake: true, ..delivery(id, webhook, None) };
         commit(&world, Change::new().create::<Deliveries>(&id, kept)).await;
     });
     life(folder.path(), receivers, async |world| {

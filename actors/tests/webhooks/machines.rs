@@ -81,7 +81,7 @@ proptest! {
         let mut kept = new_delivery(EventType::BuildFailed);
         for event in events {
             // An outcome is possible only while its effect is pending.
-            let input = match (event, kept.intent) {
+            let input = match (event, kept.pending()) {
                 (Event::Passes(time), _) => {
                     now = now + time;
                     continue;
@@ -108,10 +108,10 @@ proptest! {
             prop_assert_eq!(after.state == DeliveryState::Failed, after.error.is_some());
             prop_assert!(after.attempts.len() <= ATTEMPTS);
             prop_assert!(
-                kept.intent.is_some() || due(&kept).is_some(),
+                kept.pending().is_some() || due(&kept).is_some(),
                 "nobody waits for ever: {event:?} {kept:?}"
             );
-            prop_assert!(kept.intent.is_none() || after.finished_at.is_none());
+            prop_assert!(kept.pending().is_none() || after.finished_at.is_none());
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::builds::{Builds, Effect, Place, Plan, Run, State, Workflow},
+    kinds::builds::{Builds, Place, Plan, Run, State, Workflow},
     ports::Random,
     runtime::resource::Kept,
 };
@@ -254,7 +254,7 @@ fn followed(pace: Pace) -> Outcome<Row> {
         let mut state = State { plan: Some(plan()?), ..state(id, app)? };
         state.build.state = BuildState::Running;
         state.run = Some(run(number)?);
-        Ok(Kept { state, intent: Some(Effect::Follow) })
+        Ok(Kept { state, awake: true })
     };
     seed_builds(home.path(), FOLLOWED, running)?;
     let looks = |ci: &Helper| -> Outcome<f64> {

@@ -14,7 +14,7 @@ use crate::{
 use actors::{
     kinds::{
         artifacts::Artifacts,
-        publications::{Effect, Ordered, Publications, State},
+        publications::{Ordered, Publications, State},
     },
     ports::Random,
     runtime::resource::Kept,
@@ -144,7 +144,7 @@ fn in_review(home: &Path, app: AppId, used: (CredentialId, Timestamp)) -> Outcom
             unclear: 0,
             used: Some(used),
         };
-        let kept = Kept { state, intent: Some(Effect::Advance) };
+        let kept = Kept { state, awake: true };
         change = change.create::<Publications>(&id, kept);
     }
     actix_rt::System::new().block_on(seed::commit(&store, change))?;

@@ -70,7 +70,7 @@ pub(super) async fn check_health(
     before: Failures,
 ) -> (Failures, Vec<InstanceId>) {
     let mut checks = Vec::new();
-    for (id, seen) in instances.iter().filter(|(_, seen)| seen.intent.is_none()) {
+    for (id, seen) in instances.iter().filter(|(_, seen)| seen.pending().is_none()) {
         let instance = &seen.state;
         if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
             continue;

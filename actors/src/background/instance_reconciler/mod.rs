@@ -118,7 +118,7 @@ async fn round(
     };
     let containers: HashMap<&str, &Container> =
         inventory.containers.iter().map(|c| (c.name.as_str(), c)).collect();
-    let at_rest = instances.iter().filter(|(_, seen)| seen.intent.is_none());
+    let at_rest = instances.iter().filter(|(_, seen)| seen.pending().is_none());
     let mut drifted: HashMap<InstanceId, Vec<Role>> = at_rest
         .filter_map(|(id, seen)| Some((*id, drift::drift(*id, &seen.state, &containers)?)))
         .collect();

@@ -22,7 +22,7 @@ pub(super) async fn remove_orphans(
 ) {
     let named: HashSet<String> = instances.iter().flat_map(container_names).collect();
     // An instance that reconciles may have created containers since its record was read.
-    let reconciling = instances.iter().filter(|(_, seen)| seen.intent.is_some());
+    let reconciling = instances.iter().filter(|(_, seen)| seen.pending().is_some());
     let reconciling: HashSet<String> = reconciling.map(|(id, _)| id.to_string()).collect();
     let orphans = inventory.containers.iter().filter(|container| {
         let owner = container.labels.get(names::INSTANCE);

@@ -183,7 +183,6 @@ pub enum Outcome {
 
 impl Resource for Accounts {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = Registration;
     type State = Account;
     type Command = Command;

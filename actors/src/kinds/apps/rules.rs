@@ -88,7 +88,6 @@ pub enum Outcome {
 
 impl Resource for Apps {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = App;
     type State = App;
     type Command = Command;

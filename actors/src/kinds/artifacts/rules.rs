@@ -107,7 +107,6 @@ pub enum Outcome {
 
 impl Resource for Artifacts {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     /// Verification reads up to 4 GiB twice. At 100 MiB/s that takes a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = Upload;

@@ -43,7 +43,6 @@ pub enum Outcome {
 
 impl Resource for BackupSchedules {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = BackupSchedule;
     type State = BackupSchedule;
     type Command = Command;

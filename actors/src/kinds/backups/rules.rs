@@ -153,7 +153,6 @@ pub(super) fn taken() -> Fault {
 
 impl Resource for Backups {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(3660);
     type New = Begin;
     type State = State;

@@ -177,7 +177,6 @@ pub enum Outcome {
 
 impl Resource for Builds {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(120);
     type New = State;
     type State = State;

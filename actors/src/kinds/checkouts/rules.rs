@@ -254,7 +254,6 @@ pub enum Settlement {
 
 impl Resource for Checkouts {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;

@@ -84,7 +84,6 @@ pub enum Outcome {
 
 impl Resource for Credentials {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;

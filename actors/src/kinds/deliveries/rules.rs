@@ -208,7 +208,6 @@ pub(super) fn refusal(posted: &Posted) -> Option<String> {
 
 impl Resource for Deliveries {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     /// An attempt may wait for its turn.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = New;

@@ -349,7 +349,7 @@ impl Serves<GetDeploymentLogs> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeploymentLogs) -> Result<DeploymentLogs, Fault> {
         let (id, seen) = cx.ancestry.deployment()?;
         // Read before the lines, so that `done` never hides a line that is written in between.
-        let done = seen.state.is_decided() && seen.intent.is_none();
+        let done = seen.state.is_decided() && seen.pending().is_none();
         let LinesPage { lines, next_cursor, more } =
             LinesPage::read(&self.world.store, id, p.cursor)?;
         let shown = |line: Line| DeploymentLine { at: line.at, step: line.step, text: line.text };

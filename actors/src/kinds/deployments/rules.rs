@@ -146,7 +146,6 @@ impl State {
 
 impl Resource for Deployments {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     type New = State;
     type State = State;
     type Command = Command;

@@ -85,7 +85,7 @@ impl Serves<GetBuildJobStatus> for Platform {
 impl Serves<GetBuildJobLogs> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobLogs) -> Result<BuildJobLogs, Fault> {
         // Read the state before the lines, so that lines written in between go to the next page.
-        let done = self.build_job(p.job_id)?.intent.is_none();
+        let done = self.build_job(p.job_id)?.pending().is_none();
         let LinesPage { lines, next_cursor, more } =
             LinesPage::read(&self.world.store, p.job_id, p.cursor)?;
         let lines = lines.into_iter().map(|line| BuildJobLine { at: line.at, text: line.text });

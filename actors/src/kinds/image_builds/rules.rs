@@ -112,7 +112,6 @@ pub enum Outcome {
 
 impl Resource for ImageBuilds {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = State;
     type State = State;
     type Command = Command;

@@ -208,7 +208,6 @@ pub(super) fn taken(kind: InstanceKind) -> Fault {
 
 impl Resource for Instances {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(database::WITHIN.as_secs() + 60);
     type New = Creation;
     type State = Instance;

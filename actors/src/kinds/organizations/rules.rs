@@ -134,7 +134,6 @@ pub enum Outcome {
 
 impl Resource for Organizations {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = New;
     type State = Organization;
     type Command = Command;

@@ -46,7 +46,6 @@ pub enum Outcome {
 
 impl Resource for Projects {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = Project;
     type State = Project;
     type Command = Command;

@@ -115,7 +115,6 @@ const STANDS_AT_MOST: Duration = Duration::from_secs(48 * 3600);
 
 impl Resource for Publications {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;

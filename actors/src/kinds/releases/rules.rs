@@ -199,7 +199,6 @@ pub enum Answer {
 
 impl Resource for Releases {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     type New = Draft;
     type State = State;
     type Command = Command;

@@ -109,7 +109,6 @@ pub struct Outcome {
 
 impl Resource for Repositories {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     const TIME_LIMIT: Duration = Duration::from_secs(120);
     type New = Repository;
     type State = Repository;
@@ -351,7 +350,7 @@ mod tests {
                 assert!(matches!(input, Input::Command(Command::Disconnect)));
                 return;
             };
-            assert_eq!(after.checking != Checking::No, after.intent.is_some());
+            assert_eq!(after.checking != Checking::No, after.pending().is_some());
             match input {
                 // What is known of one repository is not shown of another.
                 Input::Command(Command::Connect(source)) => {

@@ -101,7 +101,6 @@ pub enum Outcome {
 
 impl Resource for Subscriptions {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = New;
     type State = State;
     type Command = Command;

@@ -70,7 +70,6 @@ pub enum Command {
 
 impl Resource for Tokens {
     const INDEX: u16 = 2;
-    const NEXT: bool = true;
     type New = Token;
     type State = Token;
     type Command = Command;

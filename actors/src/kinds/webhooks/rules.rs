@@ -122,7 +122,6 @@ store::entries! {
 
 impl Resource for Webhooks {
     const INDEX: u16 = 3;
-    const NEXT: bool = true;
     type New = Webhook;
     type State = Webhook;
     type Command = Command;
