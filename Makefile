@@ -45,7 +45,8 @@ fmt:
 
 # Without the server, the program has neither its dependencies nor its warnings.
 lint:
-	cargo clippy --workspace --all-targets --test it --features failpoints -- -D warnings
+	cargo clippy --workspace --all-targets --features failpoints -- -D warnings
+	cargo clippy --workspace --test it --features failpoints -- -D warnings
 	cargo clippy --package svc --no-default-features -- -D warnings
 	! cargo tree --package svc --no-default-features --edges normal | grep -E ' (actix|actors|bollard|sled) v'
 

@@ -86,6 +86,7 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
                 limit_seconds: 60,
                 place: Place::Runner,
                 plan: None,
+                planned_at: None,
                 queued_until: now,
                 lease: None,
                 run: None,
