@@ -31,10 +31,9 @@ use actors::{
     runtime::guard::Guard,
 };
 use contract::Fault;
-use futures_util::future::try_join_all;
+use futures_util::future::{join, try_join_all};
 use rustix::net::Shutdown;
 use std::{
-    cell::Cell,
     net::{IpAddr, SocketAddr},
     rc::Rc,
     sync::{
@@ -43,7 +42,10 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::oneshot;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
@@ -159,40 +161,80 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
-    let server = Server::build();
-    let (stops, world) = (server.graceful_shutdown_signal(), platform.world.clone());
-    actix_rt::spawn(async move {
-        stops.notified().await;
-        world.stop();
-    });
-    let server = listener("--listen", args.listen, PIECE, Shared::connect).serve(server, app)?;
-    let (may_go_on, goes_on) = (Rc::new(Cell::new(false)), server.handle());
-    let (world, broken) = (platform.world.clone(), may_go_on.clone());
-    actix_rt::spawn(async move {
-        world.ports.clock.sleep(STARTS_EVERY).await;
-        while !world.store.raw().would_open_again() {
-            world.ports.clock.sleep(LOOKS_EVERY).await;
-        }
-        tracing::error!(
-            "the disk was full when the store wrote, and has room again: the service starts again"
-        );
-        broken.set(true);
-        goes_on.stop(true).await;
-    });
+    let server = listener("--listen", args.listen, PIECE, Shared::connect)
+        .serve(Server::build().disable_signals(), app)?;
+    let stop_calls = server.handle();
+    let mut calls = actix_rt::spawn(server);
+    let signals = Signals::hear()?;
     announce(
         args,
         dashboard_url.as_str().trim_end_matches('/'),
         &platform.settings.application_id,
         first_start_token.as_deref(),
     );
-    let stopped = server.await.map_err(|e| e.to_string());
-    stop_pages.stop(true).await;
+    let why = tokio::select! {
+        why = signals.reason_to_stop(&platform) => Ok(why),
+        failed = &mut calls => Err(format!("the server ended by itself: {failed:?}")),
+    };
+    platform.world.stop();
+    let is_graceful = !matches!(why, Ok(Stop::AtOnce));
+    join(stop_calls.stop(is_graceful), stop_pages.stop(is_graceful)).await;
     tracing::info!("stopping: closing the store");
     for arbiter in owners.iter().chain(&for_long_calls) {
         arbiter.stop();
     }
     platform.world.store.raw().close();
-    stopped.map(|()| if may_go_on.get() { Ended::MayGoOn } else { Ended::Stopped })
+    why.map(|why| if matches!(why, Stop::ToGoOn) { Ended::MayGoOn } else { Ended::Stopped })
+}
+
+/// Why the server stops.
+enum Stop {
+    /// Calls that are under way may end.
+    Soon,
+    AtOnce,
+    /// See [`Ended::MayGoOn`].
+    ToGoOn,
+}
+
+/// The signals that stop the server. The servers of actix do not hear them themselves: the one that stops
+/// first would stop the threads of the other.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+}
+
+impl Signals {
+    fn hear() -> Result<Signals, String> {
+        let hear = |kind| signal(kind).map_err(|e| format!("signals cannot be heard: {e}"));
+        Ok(Signals {
+            terminate: hear(SignalKind::terminate())?,
+            interrupt: hear(SignalKind::interrupt())?,
+            quit: hear(SignalKind::quit())?,
+        })
+    }
+
+    /// Waits until the server must stop.
+    async fn reason_to_stop(mut self, platform: &Platform) -> Stop {
+        tokio::select! {
+            _ = self.terminate.recv() => Stop::Soon,
+            _ = self.interrupt.recv() => Stop::AtOnce,
+            _ = self.quit.recv() => Stop::AtOnce,
+            () = room_again(platform) => Stop::ToGoOn,
+        }
+    }
+}
+
+/// Waits until a full disk that broke the store has room again.
+async fn room_again(platform: &Platform) {
+    let world = &platform.world;
+    world.ports.clock.sleep(STARTS_EVERY).await;
+    while !world.store.raw().would_open_again() {
+        world.ports.clock.sleep(LOOKS_EVERY).await;
+    }
+    tracing::error!(
+        "the disk was full when the store wrote, and has room again: the service starts again"
+    );
 }
 
 /// Starts a router on this thread.

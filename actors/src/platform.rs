@@ -118,7 +118,7 @@ pub fn kinds() -> Vec<&'static str> {
 }
 
 impl Platform {
-    /// Starts the owners on the arbiters and resumes the pending intents.
+    /// Starts the owners on the arbiters and resumes their work.
     pub async fn start(
         store: Store,
         ports: Ports,

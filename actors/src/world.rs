@@ -64,7 +64,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the directories on the arbiters, then wakes the owners with a pending intent.
+    /// Starts the directories on the arbiters, then wakes the owners that were awake when the process last ended.
     pub async fn start(
         store: store::Store,
         ports: Ports,

@@ -60,7 +60,7 @@ struct Gathered {
     uses: BTreeMap<String, u64>,
     /// The stored counts of the same.
     used: BTreeMap<String, u64>,
-    /// The number of resources with a pending intent.
+    /// The number of resources whose owners are awake.
     at_work: u64,
 }
 
@@ -101,7 +101,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     Err(format!("{} findings", findings.len()))
 }
 
-/// Reads what all kinds have in common: the record, its parent and its pending intent.
+/// Reads what all kinds have in common: the record, its parent and whether its owner is awake.
 struct Kinds<'a> {
     store: &'a Store,
     findings: &'a mut Findings,
@@ -116,7 +116,7 @@ impl Visitor for Kinds<'_> {
         one::<R>(self.store, self.findings, |key, kept| {
             g.known.insert(key.into());
             g.at_work += u64::from(kept.pending().is_some());
-            let parent = R::parent_key(kept).filter(|_| !R::is_deleted(kept));
+            let parent = R::parent_key(kept).filter(|_| !kept.is_deleted());
             g.parents.extend(parent.map(|parent| (key.to_owned(), parent)));
         })
     }

@@ -4,7 +4,7 @@
 use super::dump::open;
 use actors::{
     call::audit::Event,
-    kinds::accounts::{Account, AccountClaim, Accounts},
+    kinds::accounts::{AccountClaim, Accounts},
     ports::Random,
     runtime::resource::Kept,
 };
@@ -32,8 +32,8 @@ fn change(store: &Store, email: &Email, superadmin: bool) -> Result<(), String> 
     let before =
         before.ok_or_else(|| format!("the account {id} is missing; run svc admin check"))?;
     let now = crate::adapters::clock::system().now();
-    let Kept { state, awake } = (**before).clone();
-    let after = Kept { state: Account { superadmin, updated_at: now, ..state }, awake };
+    let mut after = Kept::clone(&before);
+    (after.state.superadmin, after.state.updated_at) = (superadmin, now);
     let event = Event(AuditEvent {
         id: Random::default().id(now),
         at: now,

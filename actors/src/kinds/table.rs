@@ -114,7 +114,7 @@ macro_rules! kinds {
                 Ok(Owners { $($owners: Handle::start(world, arbiters, rules).await?),+ })
             }
 
-            /// Wakes the owners with a pending intent.
+            /// Wakes the owners that were awake when the process last ended.
             pub(crate) async fn resume(&self) {
                 $(self.$owners.resume().await;)+
             }
@@ -127,8 +127,7 @@ macro_rules! kinds {
                 Ok(false)
             }
 
-            /// For each kind: what sends the deadline command to its resources whose deadline has
-            /// passed at a time.
+            /// For each kind: what tells the owners whose time has come.
             pub(crate) fn sweeps<'a>(&'a self, world: &'a World) -> Vec<sweeper::Sweep<'a>> {
                 vec![$(Box::new(move |now| {
                     Box::pin(sweeper::tell_overdue(world, now, &self.$owners))
@@ -146,7 +145,10 @@ macro_rules! kinds {
                 $($(if let Some(id) = id.downcast_ref::<<$parent as Record>::Key>() {
                     if asked == 0 || !<$kind as Child>::NEEDED_TO_THE_END {
                         let entry = Under::<$parent>(*id);
-                        asked += cascade::delete_some(&world.store, &entry, &self.$owners).await?;
+                        let command = || <$kind as Child>::delete_under(*id, world);
+                        asked +=
+                            cascade::delete_some(&world.store, &entry, &self.$owners, command)
+                                .await?;
                     }
                 })?)+
                 if asked > 0 {
@@ -320,13 +322,13 @@ pub(crate) trait Located: Resource {
 impl Ancestry {
     /// Finds a resource and its ancestors. A resource with a deleted ancestor is not found.
     fn find<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
-        self.find_if::<R>(store, id, |state| !R::is_deleted(state))
+        self.find_if::<R>(store, id, |kept| !kept.is_deleted())
     }
 
     /// Finds a deleted instance and its ancestors. One whose app is deleted has the organization to
     /// which it is left, and its project while that exists.
     fn find_deleted_instance(&mut self, store: &Store, id: InstanceId) -> Result<(), Fault> {
-        self.find_if::<Instances>(store, id, Instances::is_deleted)?;
+        self.find_if::<Instances>(store, id, Kept::is_deleted)?;
         let (_, seen) = self.instance()?;
         let (project, left_to) = (seen.state.project_id, seen.state.left_to);
         let Some(organization) = left_to else { return Ok(()) };
@@ -344,10 +346,10 @@ impl Ancestry {
         &mut self,
         store: &Store,
         id: R::Key,
-        wanted: impl FnOnce(&R::State) -> bool,
+        wanted: impl FnOnce(&Kept<R>) -> bool,
     ) -> Result<(), Fault> {
         let missing = Fault::NotFound(R::NOUN);
-        let Some(seen) = store.get::<R>(&id)?.filter(|seen| wanted(&seen.state)) else {
+        let Some(seen) = store.get::<R>(&id)?.filter(|seen| wanted(seen)) else {
             return Err(missing);
         };
         match R::find_parent(self, store, &seen.state) {

@@ -6,6 +6,7 @@ use super::{
     resource::{Child, Retry},
     store::Store,
 };
+use contract::Fault;
 use std::time::Duration;
 use store::Entry;
 
@@ -20,10 +21,11 @@ pub(crate) async fn delete_some<R: Child>(
     store: &Store,
     entry: &impl Entry<R>,
     owners: &Handle<R>,
+    command: impl Fn() -> Result<R::Command, Fault>,
 ) -> Result<usize, Retry> {
     let found = store.newest::<R>(entry, None, SOME)?;
     for id in &found {
-        owners.ask_if_there(*id, R::delete()).await?;
+        owners.ask_if_there(*id, command()?).await?;
     }
     Ok(found.len())
 }

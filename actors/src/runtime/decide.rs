@@ -91,9 +91,13 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
         };
         match (holds, planned) {
             (Ok(true), Ok((record, effective))) => {
-                if let (true, Some(after)) = (effective.changed, &record) {
-                    let before = decided.record.as_ref().map(|before| &before.state);
-                    R::written(at.id, before, &after.state, &world);
+                let before = decided.record.as_ref().map(|before| &before.state);
+                match (&record, before) {
+                    (Some(after), _) if effective.changed => {
+                        R::written(at.id, before, &after.state, &world);
+                    }
+                    (None, Some(before)) => R::removed(at.id, before, &world),
+                    _ => {}
                 }
                 if effective.has_events {
                     world.webhooks.news.notify_one();
@@ -171,7 +175,7 @@ fn plan<R: Resource>(
             Effective { state, changed: false, has_events: false, begins: Begins::GoesOn },
         ));
     };
-    let mut step = step(at, kept.map(|kept| &kept.state), input)?;
+    let mut step = step(at, kept, input)?;
     let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));
     let mut has_events = false;
     let (mut change, after, state) = match before {

@@ -87,7 +87,7 @@ pub(super) struct Await<R: Resource> {
     pub(super) waiter: Waiter<R>,
 }
 
-/// Wakes the owners with a pending intent. Sent once, at the start of the platform.
+/// Wakes the owners that were awake when the process last ended. Sent once, at the start of the platform.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Resume;
@@ -204,7 +204,7 @@ impl<R: Resource> Handler<Resume> for Directory<R> {
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
         let pending = self.world.store.all::<R>(&Pending);
         let pending = pending.unwrap_or_else(|e| {
-            tracing::error!(kind = R::TREE, error = %e, "the pending intents cannot be read");
+            tracing::error!(kind = R::TREE, error = %e, "the resources that are not idle cannot be read");
             Vec::new()
         });
         for id in pending {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt;
 use store::{Entries, Entry, Record};
 
-/// Resources with a pending effect. Their owners are woken when the process starts. The spelling
+/// Resources that are not idle. Their owners are woken when the process starts. The spelling
 /// `standing` is the one that existing stores have.
 pub struct Pending;
 
@@ -79,7 +79,7 @@ impl<R: HasParent> Entry<R> for InState<R::Parent> {}
 /// When the sweeper tells the owner that its work begins, unless the owner has begun or waits itself, or
 /// that it is over.
 pub fn due<R: Resource>(kept: &Kept<R>) -> Option<Timestamp> {
-    let work = R::next(&kept.state)?;
+    let work = kept.work()?;
     let begins = work.effect.filter(|_| !kept.awake);
     // Work that begins at once has no owner yet in a record of an earlier version.
     let begins = begins.map(|_| work.at.unwrap_or(Timestamp::from_millis(0)));
@@ -89,6 +89,6 @@ pub fn due<R: Resource>(kept: &Kept<R>) -> Option<Timestamp> {
 /// The index entries of a resource: its own, and those that the runtime uses.
 pub fn of<R: Resource>(kept: &Kept<R>) -> Entries<R> {
     <R as Resource>::index(&kept.state)
-        .and_all(kept.pending().map(|_| Pending))
+        .and_all(kept.task().map(|_| Pending))
         .and_all(due(kept).map(Deadline))
 }

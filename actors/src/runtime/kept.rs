@@ -1,7 +1,8 @@
 //! The record of a resource.
 
-use super::resource::Resource;
+use super::{resource::Resource, work::Work};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{
     fmt::{self, Debug},
     ops::Deref,
@@ -12,57 +13,103 @@ use std::{
 #[serde(bound = "")]
 pub struct Kept<R: Resource> {
     pub state: R::State,
+    /// Whether the resource is being deleted: nobody sees it, and it ends when its children are gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deleting: bool,
     /// Whether the owner has begun the work that the state asks for, or waits for it in memory. Otherwise
     /// the sweeper wakes the owner.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub awake: bool,
+}
+
+/// The work that a record asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Task<E> {
+    /// An effect of the kind.
+    Perform(E),
+    /// Tell the children to delete themselves.
+    Empty,
 }
 
 impl<'de, R: Resource> Deserialize<'de> for Kept<R> {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Stored<S, E> {
+        struct Stored<S> {
             state: S,
             #[serde(default)]
+            deleting: bool,
+            #[serde(default)]
             awake: bool,
-            /// Earlier versions stored the effect itself.
-            intent: Option<Pending<E>>,
+            /// The pending effect, which earlier versions stored.
+            intent: Option<Value>,
         }
-        /// The program may have an effect no longer that an earlier version stored.
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Pending<E> {
-            Known(E),
-            Unknown(serde::de::IgnoredAny),
+        let Stored { state, deleting, awake, intent } = Stored::<R::State>::deserialize(d)?;
+        let mut kept = Kept { state, deleting, awake };
+        if let Some(intent) = intent {
+            kept.awake = true;
+            R::adopt(&mut kept, &intent);
         }
-        let Stored { mut state, awake, intent } = Stored::<R::State, R::Effect>::deserialize(d)?;
-        if let Some(Pending::Known(effect)) = &intent {
-            R::adopt(&mut state, effect);
-        }
-        Ok(Kept { state, awake: awake || intent.is_some() })
+        Ok(kept)
     }
 }
 
 impl<R: Resource> Debug for Kept<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("state", &self.state).field("awake", &self.awake).finish()
+        f.debug_struct("Kept")
+            .field("state", &self.state)
+            .field("deleting", &self.deleting)
+            .field("awake", &self.awake)
+            .finish()
     }
 }
 
 impl<R: Resource> Clone for Kept<R> {
     fn clone(&self) -> Self {
-        Kept { state: self.state.clone(), awake: self.awake }
+        Kept { state: self.state.clone(), deleting: self.deleting, awake: self.awake }
     }
 }
 
 impl<R: Resource> Kept<R> {
     /// The record of a state that asks for no work now.
     pub fn at_rest(state: R::State) -> Self {
-        Kept { state, awake: false }
+        Kept { state, deleting: false, awake: false }
     }
 
-    /// The effect that is under way, or that the owner is about to begin. `None`: the resource is idle.
+    /// Whether callers do not see the resource.
+    pub fn is_deleted(&self) -> bool {
+        self.deleting || R::is_deleted(&self.state)
+    }
+
+    /// Whether the resource takes this command. One that is being deleted takes none.
+    pub(super) fn accepts(&self, command: &R::Command) -> bool {
+        !self.deleting && (!R::is_deleted(&self.state) || R::accepts_deleted(command))
+    }
+
+    pub fn work(&self) -> Option<Work<Task<R::Effect>>> {
+        work::<R>(&self.state, self.deleting)
+    }
+
+    /// The task that is under way, or that the owner is about to begin. `None`: the resource is idle.
+    pub fn task(&self) -> Option<Task<R::Effect>> {
+        self.work().filter(|_| self.awake)?.effect
+    }
+
+    /// The effect of the kind that is under way, or about to begin.
     pub fn pending(&self) -> Option<R::Effect> {
-        R::next(&self.state).filter(|_| self.awake)?.effect
+        match self.task()? {
+            Task::Perform(effect) => Some(effect),
+            Task::Empty => None,
+        }
+    }
+}
+
+pub(super) fn work<R: Resource>(
+    state: &R::State,
+    is_deleting: bool,
+) -> Option<Work<Task<R::Effect>>> {
+    match is_deleting {
+        true => Some(Work::now(Task::Empty)),
+        false => R::next(state).map(|work| work.map(Task::Perform)),
     }
 }
 

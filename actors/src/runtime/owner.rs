@@ -14,7 +14,7 @@ use super::{
     directory::Rules,
     health::Health,
     permit::{Permit, Permits},
-    resource::{Begins, Input, Moment, Resource, Retry},
+    resource::{Begins, Input, Moment, Resource, Retry, Task},
 };
 use crate::world::World;
 use actix::prelude::*;
@@ -74,7 +74,7 @@ enum Turn<R: Resource> {
     Command(Ask<R>),
     Outcome {
         begun: u64,
-        outcome: Result<R::Outcome, Retry>,
+        outcome: Result<Input<R>, Retry>,
     },
     /// Compare the record with the store, and register the waiter.
     Look(Option<Wait<R>>),
@@ -162,7 +162,7 @@ impl<R: Resource> Owner<R> {
 
     /// How long the pending effect waits for its time.
     fn pause(&self) -> Duration {
-        let work = self.record.as_ref().and_then(|stored| R::next(&stored.state));
+        let work = self.record.as_ref().and_then(|stored| stored.work());
         let at = work.and_then(|work| work.at);
         at.map_or(Duration::ZERO, |at| at.since(self.world.ports.clock.now()))
     }
@@ -206,12 +206,11 @@ impl<R: Resource> Owner<R> {
         });
     }
 
-    fn on_outcome(&mut self, outcome: Result<R::Outcome, Retry>, ctx: &mut Context<Self>) {
+    fn on_outcome(&mut self, outcome: Result<Input<R>, Retry>, ctx: &mut Context<Self>) {
         self.performing = None;
         match outcome {
             Ok(outcome) => {
-                let input = Some(Input::Outcome(outcome));
-                self.decide(input, None, ctx, |owner, result, ctx| {
+                self.decide(Some(outcome), None, ctx, |owner, result, ctx| {
                     if let Err(fault) = result {
                         owner.perform_again(&fault.to_string(), ctx);
                     }
@@ -300,18 +299,23 @@ impl<R: Resource> Owner<R> {
         }
         self.begun += 1;
         let Some(stored) = &self.record else { return };
-        let Some(effect) = stored.pending() else { return };
+        let Some(task) = stored.task() else { return };
         let (id, kept, world) = (self.id, Arc::new((**stored).clone()), self.world.clone());
         let work = async move {
             let clock = world.ports.clock.clone();
             clock.sleep(pause).await;
+            let effect = match task {
+                Task::Perform(effect) => effect,
+                Task::Empty => return empty(id, &world).await,
+            };
             let unanswered = || R::unanswered(&effect, &kept.state);
             if let Some(outcome) = (run == Run::Again).then(unanswered).flatten() {
-                return Ok(outcome);
+                return Ok(Input::Outcome(outcome));
             }
             let within = R::time_limit(&kept.state);
             let done = clock.limit(within, R::perform(effect, id, kept, world)).await;
-            done.unwrap_or_else(|| Err(Retry(format!("not done within {within:?}"))))
+            let done = done.unwrap_or_else(|| Err(Retry(format!("not done within {within:?}"))));
+            done.map(Input::Outcome)
         };
         let begun = self.begun;
         self.performing = Some(ctx.spawn(work.into_actor(self).map(move |outcome, owner, ctx| {
@@ -328,7 +332,7 @@ impl<R: Resource> Owner<R> {
     }
 
     fn is_idle(&self) -> bool {
-        self.record.as_ref().is_none_or(|stored| stored.pending().is_none())
+        self.record.as_ref().is_none_or(|stored| stored.task().is_none())
     }
 
     /// Answers those whose wait is over.
@@ -350,6 +354,11 @@ impl<R: Resource> Owner<R> {
         self.turns.clear();
         ctx.stop();
     }
+}
+
+/// Tells some children to delete themselves.
+async fn empty<R: Resource>(id: R::Key, world: &Arc<World>) -> Result<Input<R>, Retry> {
+    Ok(Input::Emptied(world.owners()?.delete_children(world, &id).await?))
 }
 
 impl<R: Resource> Unpin for Owner<R> {}

@@ -1,7 +1,7 @@
 //! A resource: a pure state machine, and the effects that its states ask for.
 
 pub use super::{
-    kept::Kept,
+    kept::{Kept, Task},
     step::{Input, Moment, Next, Step, step},
     work::{Begins, Work},
 };
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use store::{Claim, Entries, Record, StoreError};
+use store::{Change, Claim, Entries, Record, StoreError};
 
 /// The facts about a kind that the table of kinds declares.
 pub trait Row: Record {
@@ -47,7 +47,7 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     type Command: Clone + Debug + Send + 'static;
     /// Work outside the record. A state asks for its effect until the outcome is written, so an effect may
     /// run twice and must be idempotent.
-    type Effect: DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static;
+    type Effect: Clone + Debug + PartialEq + Send + Sync + 'static;
     type Outcome: Clone + Debug + Send + 'static;
 
     /// How long one attempt at an effect of this resource may take.
@@ -75,9 +75,9 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Step::keep()
     }
 
-    /// Takes over what only the pending effect of a record says that an earlier version of the program
-    /// wrote.
-    fn adopt(_state: &mut Self::State, _pending: &Self::Effect) {}
+    /// Takes over what only the pending effect says that an earlier version of the program stored in the
+    /// record.
+    fn adopt(_kept: &mut Kept<Self>, _intent: &serde_json::Value) {}
 
     /// Runs an effect. After an error, the owner retries with growing pauses for as long as the state
     /// asks for it.
@@ -95,9 +95,16 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         None
     }
 
-    /// Whether callers no longer see the resource. Its record may stay until its removal ends, or
-    /// for its retention.
-    fn is_deleted(state: &Self::State) -> bool;
+    /// Whether callers no longer see a resource that cleans up after itself, or is kept for its retention.
+    /// One that was hidden by [`Step::delete`] is not seen either.
+    fn is_deleted(_state: &Self::State) -> bool {
+        false
+    }
+
+    /// What else ends with a resource whose children are deleted.
+    fn end(_state: &Self::State, _at: &Moment<Self>) -> Change {
+        Change::new()
+    }
 
     /// Whether a deleted resource still accepts this command.
     fn accepts_deleted(_command: &Self::Command) -> bool {
@@ -131,6 +138,9 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Vec::new()
     }
 
+    /// Called after a resource was removed, to tell the memory of the program about it.
+    fn removed(_id: Self::Key, _before: &Self::State, _world: &World) {}
+
     /// Called after a change of the state was written, to tell the memory of the program about it. A
     /// crash loses that, and so may a write whose outcome is unknown.
     fn written(
@@ -160,6 +170,13 @@ pub trait Child: HasParent {
     fn parent(state: &Self::State) -> Option<<Self::Parent as Record>::Key>;
     /// The command that deletes a child when its parent is deleted.
     fn delete() -> Self::Command;
+    /// That command for the children of this parent.
+    fn delete_under(
+        _parent: <Self::Parent as Record>::Key,
+        _world: &World,
+    ) -> Result<Self::Command, Fault> {
+        Ok(Self::delete())
+    }
 }
 
 /// A unique value, and the fault for a caller when another resource holds the value.

@@ -1,7 +1,7 @@
 //! The step of a resource that follows from one input.
 
 use super::{
-    kept::Kept,
+    kept::{self, Kept},
     resource::Resource,
     work::{Begins, Work},
 };
@@ -15,38 +15,38 @@ use store::Change;
 /// The whole behaviour of a resource: the step that follows from one input. Pure.
 pub fn step<R: Resource>(
     at: &Moment<R>,
-    state: Option<&R::State>,
+    kept: Option<&Kept<R>>,
     input: Input<R>,
 ) -> Result<Step<R>, Fault> {
     let not_found = Fault::NotFound(R::NOUN);
-    let is_over = |state| {
-        let until = R::next(state).and_then(|work| work.until);
+    let is_over = |kept: &Kept<R>| {
+        let until = kept.work().and_then(|work| work.until);
         until.is_some_and(|until| until <= at.now)
     };
     // What was done or is due begins again, also if the state asks for the same as before.
     let goes_on = match &input {
         Input::Create(_) | Input::Command(_) => true,
-        Input::Outcome(_) => false,
-        Input::Due => state.is_some_and(is_over),
+        Input::Outcome(_) | Input::Emptied(_) => false,
+        Input::Due => kept.is_some_and(is_over),
     };
-    let step = match (state, input) {
+    let step = match (kept, input) {
         (None, Input::Create(new)) => R::create(at, *new),
         (None, Input::Command(_)) => Err(not_found),
         // The outcome of an effect that the end of the resource overtook.
-        (None, Input::Outcome(_) | Input::Due) => Ok(Step::keep()),
-        (Some(state), Input::Due) if is_over(state) => Ok(R::on_due(state.clone(), at)),
+        (None, Input::Outcome(_) | Input::Emptied(_) | Input::Due) => Ok(Step::keep()),
+        (Some(kept), Input::Due) if is_over(kept) => Ok(R::on_due(kept.state.clone(), at)),
         (Some(_), Input::Due) => Ok(Step::keep()),
-        (Some(state), Input::Create(_)) if R::is_deleted(state) => Err(not_found),
+        (Some(kept), Input::Create(_)) if kept.is_deleted() => Err(not_found),
         (Some(_), Input::Create(_)) => Ok(Step::keep()),
-        (Some(state), Input::Command(command))
-            if R::is_deleted(state) && !R::accepts_deleted(&command) =>
-        {
-            Err(not_found)
+        (Some(kept), Input::Command(command)) if !kept.accepts(&command) => Err(not_found),
+        (Some(kept), Input::Command(command)) => R::on_command(kept.state.clone(), at, command),
+        (Some(kept), Input::Outcome(outcome)) => Ok(R::on_outcome(kept.state.clone(), at, outcome)),
+        (Some(kept), Input::Emptied(true)) if kept.deleting => {
+            Ok(Step::remove().also(R::end(&kept.state, at)))
         }
-        (Some(state), Input::Command(command)) => R::on_command(state.clone(), at, command),
-        (Some(state), Input::Outcome(outcome)) => Ok(R::on_outcome(state.clone(), at, outcome)),
+        (Some(_), Input::Emptied(_)) => Ok(Step::keep()),
     }?;
-    Ok(step.with_next(at.now, state, goes_on))
+    Ok(step.with_next(at.now, kept, goes_on))
 }
 
 /// All that a step may know of the world.
@@ -62,6 +62,9 @@ pub enum Input<R: Resource> {
     Create(Box<R::New>),
     Command(R::Command),
     Outcome(R::Outcome),
+    /// The children of a resource that is being deleted were told to delete themselves. Whether none is
+    /// left.
+    Emptied(bool),
     /// The time has come at which the work begins, or ends, that the state asks for.
     Due,
 }
@@ -74,6 +77,7 @@ impl<R: Resource> Input<R> {
         let _ = match self {
             Input::Create(_) => return "Create".to_owned(),
             Input::Due => return "Due".to_owned(),
+            Input::Emptied(_) => return "Emptied".to_owned(),
             Input::Command(command) => write!(name, "{command:?}"),
             Input::Outcome(outcome) => write!(name, "{outcome:?}"),
         };
@@ -99,6 +103,7 @@ impl<R: Resource> Clone for Input<R> {
             Input::Command(command) => Input::Command(command.clone()),
             Input::Outcome(outcome) => Input::Outcome(outcome.clone()),
             Input::Due => Input::Due,
+            Input::Emptied(is_empty) => Input::Emptied(*is_empty),
         }
     }
 }
@@ -117,6 +122,8 @@ pub struct Step<R: Resource> {
 pub enum Next<S> {
     Keep,
     Put(S),
+    /// Nobody sees the resource any more. It ends when its children are deleted.
+    Delete(S),
     /// The resource ends: its record is removed.
     Remove,
 }
@@ -126,9 +133,11 @@ impl<R: Resource> Step<R> {
     /// only [`Next::Put`] is possible.
     pub fn apply(self, before: Option<&Kept<R>>) -> Result<Option<Kept<R>>, Fault> {
         let awake = self.is_awake(before);
+        let deleting = before.is_some_and(|before| before.deleting);
         match (self.next, before) {
-            (Next::Put(state), _) => Ok(Some(Kept { state, awake })),
-            (Next::Keep, Some(before)) => Ok(Some(Kept { state: before.state.clone(), awake })),
+            (Next::Put(state), _) => Ok(Some(Kept { state, deleting, awake })),
+            (Next::Delete(state), _) => Ok(Some(Kept { state, deleting: true, awake })),
+            (Next::Keep, Some(before)) => Ok(Some(Kept { awake, ..before.clone() })),
             (Next::Remove, Some(_)) => Ok(None),
             (Next::Keep | Next::Remove, None) => Err(Fault::NotFound(R::NOUN)),
         }
@@ -157,19 +166,26 @@ impl<R: Resource> Step<R> {
         Step { next: Next::Put(state), begins: Begins::GoesOn, also: Change::new() }
     }
 
+    /// Hides the resource, whose children are deleted next.
+    pub fn delete(state: R::State) -> Self {
+        Step { next: Next::Delete(state), begins: Begins::GoesOn, also: Change::new() }
+    }
+
     pub fn remove() -> Self {
         Step { next: Next::Remove, begins: Begins::Later, also: Change::new() }
     }
 
     /// Decides what becomes of the work under way. If the state after this step asks for the same as
     /// before, it goes on.
-    fn with_next(mut self, now: Timestamp, before: Option<&R::State>, goes_on: bool) -> Self {
-        let after = match &self.next {
-            Next::Keep => before,
-            Next::Put(state) => Some(state),
+    fn with_next(mut self, now: Timestamp, before: Option<&Kept<R>>, goes_on: bool) -> Self {
+        let is_deleting = before.is_some_and(|before| before.deleting);
+        let was = before.and_then(Kept::work);
+        let work = match &self.next {
+            Next::Keep => was.clone(),
+            Next::Put(state) => kept::work::<R>(state, is_deleting),
+            Next::Delete(state) => kept::work::<R>(state, true),
             Next::Remove => None,
         };
-        let (was, work) = (before.and_then(R::next), after.and_then(R::next));
         self.begins = match (was, work) {
             (_, Some(Work { effect: Some(_), .. })) if self.begins != Begins::GoesOn => self.begins,
             (Some(was), Some(work)) if goes_on && was.is_same(&work) => Begins::GoesOn,

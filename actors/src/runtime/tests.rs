@@ -113,10 +113,6 @@ impl Resource for Probe {
         state.working.then(|| Work::now(Effort))
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     fn perform(
         Effort: Effort,
         _: JobId,
@@ -196,7 +192,7 @@ impl Scene {
     /// Writes the record without its owner.
     async fn write(&self, id: JobId, state: State) {
         let before = self.stored(id);
-        let after = Kept { awake: state.working, state };
+        let after = Kept { awake: state.working, ..Kept::at_rest(state) };
         let change = Change::new().replace::<Probe>(&id, Some(before.as_ref()), after);
         self.world.store.commit(change).await.unwrap();
     }

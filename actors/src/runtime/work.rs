@@ -49,6 +49,10 @@ impl<E: PartialEq> Work<E> {
         Work { until, ..self }
     }
 
+    pub(super) fn map<F>(self, of: impl FnOnce(E) -> F) -> Work<F> {
+        Work { effect: self.effect.map(of), at: self.at, until: self.until }
+    }
+
     /// Whether this is the same work, which may go on. It may end at another time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.effect == other.effect && self.at == other.at

@@ -115,7 +115,7 @@ fn take(
         Event::Outcome(outcome) => Input::Outcome(outcome),
     };
     let at = Moment { id: BuildId::of(Ulid(7)), now: *now };
-    step(&at, Some(&kept.state), input)?.apply(Some(kept))
+    step(&at, Some(kept), input)?.apply(Some(kept))
 }
 
 fn begun() -> Kept<Builds> {

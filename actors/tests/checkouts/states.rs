@@ -531,7 +531,7 @@ fn explore(price: Price) -> BTreeSet<String> {
                     continue;
                 }
                 let told = Told { event: Some((*event, late)), before: &before };
-                let taken = step(&moment(late), Some(state), input(*event, state));
+                let taken = step(&moment(late), Some(&before.kept), input(*event, state));
                 let Ok(taken) = taken else { continue };
                 if asked(state) == Some(Effect::Settle)
                     && effect(*event).is_none()

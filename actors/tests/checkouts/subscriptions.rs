@@ -161,6 +161,7 @@ fn a_subscription_is_renewed_lapses_and_has_its_grace() {
         market.subscribe(first.clone());
         scene.noticed("sub_1").await;
         scene.has_tier(Tier::Professional, "paid").await;
+        scene.subscriptions_idle().await;
         // It is renewed, and no notice comes.
         let end = first.period_end.unwrap();
         market.subscribe(Subscription { period_end: Some(end + DAY * 30), ..first.clone() });

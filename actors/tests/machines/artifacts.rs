@@ -109,9 +109,9 @@ proptest! {
             let ended = match (&input, &pending) {
                 (Input::Create(_) | Input::Command(_) | Input::Due, _) => true,
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
-                (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
+                (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard)) => true,
                 // An outcome is possible only while its effect is pending.
-                (Input::Outcome(_), _) => false,
+                (Input::Outcome(_) | Input::Emptied(_), _) => false,
             };
             if !ended {
                 continue;
@@ -154,7 +154,7 @@ fn a_verification_that_comes_to_no_end_is_given_up() {
     for command in [artifacts::Command::Received(10, None), finalize] {
         world.take(Input::Command(command)).unwrap();
     }
-    let verifying = world.kept.clone().unwrap().state;
+    let verifying = world.kept.clone().unwrap();
     let expire = |after: i64| {
         let now = Timestamp::from_millis(verifying.expires_at.as_millis() + after);
         let at = Moment::<Artifacts> { id: verifying.artifact.id, now };
@@ -165,7 +165,7 @@ fn a_verification_that_comes_to_no_end_is_given_up() {
     assert_eq!(given_up.begins, Begins::After(Duration::ZERO));
     let Next::<Upload>::Put(upload) = given_up.next else { panic!("it stays") };
     assert_eq!(upload.artifact.state, ArtifactState::Rejected);
-    assert_eq!(Artifacts::next(&upload), Some(Work::now(artifacts::Effect::Discard {})));
+    assert_eq!(Artifacts::next(&upload), Some(Work::now(artifacts::Effect::Discard)));
     assert!(upload.artifact.problem.is_some_and(|why| why.contains("upload the file again")));
 }
 
@@ -186,7 +186,7 @@ fn what_an_earlier_version_was_about_to_do_is_done() {
     assert_eq!(verifying, Some(artifacts::Effect::Verify(expected)));
     let discard = json!({"Discard": {"forget": false}});
     let rejected = taken_over(ArtifactState::Rejected, discard);
-    assert_eq!(rejected, Some(artifacts::Effect::Discard {}));
+    assert_eq!(rejected, Some(artifacts::Effect::Discard));
     // The program does nothing of this name any more.
     assert_eq!(taken_over(ArtifactState::Verified, json!("Release")), None);
     assert_eq!(taken_over(ArtifactState::Rejected, Value::Null), None);

@@ -30,7 +30,7 @@ impl<R: Resource> World<R> {
     /// Applies a step as the owner does.
     pub fn take(&mut self, input: Input<R>) -> Result<(), Fault> {
         let kept = self.kept.as_ref();
-        let step = step(&self.at, kept.map(|kept| &kept.state), input)?;
+        let step = step(&self.at, kept, input)?;
         self.kept = step.apply(kept)?;
         Ok(())
     }

@@ -328,7 +328,8 @@ fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
     let mut state = release(ReleaseState::Published);
     state.release.published_at = Some(Timestamp::from_millis(1));
     let at = Moment { id: ReleaseId::of(Ulid(7)), now: Timestamp::from_millis(2) };
-    let step = step(&at, Some(&state), input(Event::RollBack, &state)).unwrap();
+    let step =
+        step(&at, Some(&Kept::at_rest(state.clone())), input(Event::RollBack, &state)).unwrap();
     let restore = releases::Wish::Restore(Id::of(Ulid(98)));
     let Next::Put(state) = &step.next else { panic!("it changes") };
     let asks = Work::now(releases::Effect::Ask(restore));

@@ -217,7 +217,7 @@ fn a_check_of_the_file_before_is_not_of_this_one() {
     let at = |now: i64| Moment::<Credentials> { id: id(), now: Timestamp::from_millis(now) };
     let take = |state: &State, now: i64, command: Command| {
         let kept = Kept::at_rest(state.clone());
-        let step = step(&at(now), Some(state), Input::Command(command))?;
+        let step = step(&at(now), Some(&kept), Input::Command(command))?;
         Ok::<_, Fault>(step.apply(Some(&kept))?.unwrap().state)
     };
     let (first, second) = (Timestamp::from_millis(1), Timestamp::from_millis(2));

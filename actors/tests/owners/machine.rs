@@ -36,7 +36,7 @@ impl World {
     fn new() -> World {
         let now = Timestamp::from_millis(1_000_000);
         let id = scene::id();
-        let kept = Some(Kept { state: scene::instance(now), awake: true });
+        let kept = Some(Kept { awake: true, ..Kept::at_rest(scene::instance(now)) });
         World { id, now, containers: BTreeMap::new(), kept, due: now, restored: true }
     }
 
@@ -50,7 +50,7 @@ impl World {
     fn take(&mut self, input: Input<Instances>) {
         let Some(kept) = &self.kept else { return };
         let at = Moment::<Instances> { id: self.id, now: self.now };
-        let Ok(step) = step(&at, Some(&kept.state), input) else { return };
+        let Ok(step) = step(&at, Some(kept), input) else { return };
         if let Begins::After(pause) = step.begins {
             self.due = self.now + pause;
         }
@@ -484,6 +484,23 @@ fn a_candidate_that_ends_leaves_the_one_that_serves() {
 }
 
 #[test]
+fn a_service_that_is_added_and_ends_leaves_the_instance_degraded() {
+    let mut world = World::new();
+    until_idle(&mut world);
+    world.take(Input::Command(scene::add_storefront()));
+    for _ in 0..2 {
+        world.work(Fate::Done);
+    }
+    world.end(Role::Storefront, 2);
+    while world.kept.as_ref().unwrap().pending().is_some() {
+        world.work(Fate::Done);
+    }
+    let instance = world.kept.unwrap().state;
+    assert!(instance.service(Role::Storefront).unwrap().left_out, "{instance:?}");
+    assert_eq!(instance.state, S::Degraded, "nobody has to look at it");
+}
+
+#[test]
 fn an_unreachable_engine_stops_the_clock() {
     let mut world = World::new();
     world.work(Fate::Done);
@@ -527,12 +544,11 @@ fn a_deadline_does_not_end_an_instance_whose_image_is_being_built() {
 #[test]
 fn what_is_left_out_is_told_after_the_backup_was_restored() {
     let mut world = World::new();
-    let Kept { mut state, awake } = world.kept.clone().unwrap();
+    let state = &mut world.kept.as_mut().unwrap().state;
     state.services.push(scene::storefront());
     let mut restore = scene::initial_restore();
     restore.begun = true;
     state.initial_restore = Some(restore);
-    world.kept = Some(Kept { state, awake });
     let mut ended = |action: Action, result| {
         let observation = Observation::default();
         let outcome = Outcome::Reconciled { observation, action, result, log: vec![] };

@@ -33,7 +33,7 @@ fn explore<R: Resource>(
 ) -> BTreeSet<String> {
     let at = |now| Moment::<R> { id: R::Key::of(Ulid(7)), now };
     let mut names = BTreeSet::from([name(&first)]);
-    let first = Kept::<R> { state: first, awake: true };
+    let first = Kept::<R> { awake: true, ..Kept::at_rest(first) };
     let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
     while let Some(kept) = open.pop() {
         let state = &kept.state;
@@ -45,7 +45,7 @@ fn explore<R: Resource>(
                 _ => Some(NOW),
             };
             let Some(now) = now else { continue };
-            let Ok(step) = step(&at(now), Some(state), input.clone()) else { continue };
+            let Ok(step) = step(&at(now), Some(&kept), input.clone()) else { continue };
             let Some(next) = step.apply(Some(&kept)).unwrap() else {
                 check(state, None, told);
                 continue;

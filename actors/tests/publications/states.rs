@@ -217,7 +217,7 @@ fn every_state_of_a_publication_that_can_be_reached_is_sound() {
         while let Some(kept) = open.pop() {
             let pending = asked(&kept.state);
             for event in EVENTS.into_iter().filter(|e| can_happen(*e, pending.as_ref())) {
-                let taken = step(&at(event), Some(&kept.state), input(event, &kept.state));
+                let taken = step(&at(event), Some(&kept), input(event, &kept.state));
                 let Ok(step) = taken else { continue };
                 let mut next = step.apply(Some(&kept)).unwrap().unwrap();
                 check(&kept.state, &next, event);
@@ -243,7 +243,7 @@ fn live(rollout: Option<Percent>) -> State {
     let made = step::<Publications>(&at, None, Input::Create(Box::new(new))).unwrap();
     let kept = made.apply(None).unwrap().unwrap();
     let lives = input(Event::Stepped(S::Live, false), &kept.state);
-    let step = step(&at, Some(&kept.state), lives).unwrap();
+    let step = step(&at, Some(&kept), lives).unwrap();
     step.apply(Some(&kept)).unwrap().unwrap().state
 }
 
@@ -286,7 +286,7 @@ fn a_report_during_the_hand_over_is_asked_for_again() {
         rollout: None,
         options: None,
     };
-    let asked = step(&at, Some(&kept.state), Input::Command(publish)).unwrap();
+    let asked = step(&at, Some(&kept), Input::Command(publish)).unwrap();
     let kept = asked.apply(Some(&kept)).unwrap().unwrap();
     let failed = Publication { state: S::Failed, error: Some("no".into()), ..publication };
     let report =
@@ -294,7 +294,7 @@ fn a_report_during_the_hand_over_is_asked_for_again() {
     let early = Releases::on_command(kept.state.clone(), &at, report());
     assert!(matches!(early, Err(Fault::Stale)), "it would be lost");
     let begun = releases::Outcome::Published(vec![(id, releases::Answer::Begun)], None);
-    let kept = step(&at, Some(&kept.state), Input::Outcome(begun)).unwrap();
+    let kept = step(&at, Some(&kept), Input::Outcome(begun)).unwrap();
     let kept = kept.apply(None).unwrap().unwrap();
     assert!(Releases::on_command(kept.state, &at, report()).is_ok());
 }

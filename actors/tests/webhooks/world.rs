@@ -215,7 +215,6 @@ impl World {
             failing_since: None,
             secret,
             previous_secret: None,
-            deleting: false,
             created_by: None,
             maker_epoch: 0,
             created_at: self.now(),

@@ -254,7 +254,7 @@ fn followed(pace: Pace) -> Outcome<Row> {
         let mut state = State { plan: Some(plan()?), ..state(id, app)? };
         state.build.state = BuildState::Running;
         state.run = Some(run(number)?);
-        Ok(Kept { state, awake: true })
+        Ok(Kept { awake: true, ..Kept::at_rest(state) })
     };
     seed_builds(home.path(), FOLLOWED, running)?;
     let looks = |ci: &Helper| -> Outcome<f64> {

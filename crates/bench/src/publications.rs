@@ -144,7 +144,7 @@ fn in_review(home: &Path, app: AppId, used: (CredentialId, Timestamp)) -> Outcom
             unclear: 0,
             used: Some(used),
         };
-        let kept = Kept { state, awake: true };
+        let kept = Kept { awake: true, ..Kept::at_rest(state) };
         change = change.create::<Publications>(&id, kept);
     }
     actix_rt::System::new().block_on(seed::commit(&store, change))?;

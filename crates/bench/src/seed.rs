@@ -160,8 +160,7 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
         members: Vec::new(),
         leaving: Vec::new(),
         invitations: Vec::new(),
-        deleting: false,
-        cascade: false,
+        closing: false,
         created_at: MADE,
         updated_at: MADE,
     })

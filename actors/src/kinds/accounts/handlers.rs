@@ -175,8 +175,7 @@ impl Platform {
             members: vec![Member { user, role: Role::Admin, joined_at: now }],
             leaving: Vec::new(),
             invitations: Vec::new(),
-            deleting: false,
-            cascade: false,
+            closing: false,
             created_at: now,
             updated_at: now,
         };

@@ -15,6 +15,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
@@ -209,12 +210,9 @@ impl Resource for Accounts {
         account.ends_reach.clone().map(|cause| Work::now(Effect::EndReach(cause)))
     }
 
-    fn adopt(account: &mut Account, Effect::EndReach(cause): &Effect) {
-        account.ends_reach = Some(cause.clone());
-    }
-
-    fn is_deleted(_: &Account) -> bool {
-        false
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.state.ends_reach =
+            intent.get("EndReach").and_then(|cause| Cause::deserialize(cause).ok());
     }
 
     fn claims(account: &Account) -> Vec<Unique<Self>> {

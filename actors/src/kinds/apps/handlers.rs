@@ -160,7 +160,8 @@ impl Serves<ListApps> for Platform {
             let identifiers = [&seen.ios.identifier, &seen.android.identifier];
             let identifiers = identifiers.into_iter().flatten().map(StoreIdentifier::as_str);
             let texts: Vec<_> = identifiers.chain([seen.name.as_str()]).collect();
-            let is_shown = !seen.deleting && is_meant(p.query.as_ref(), &id.to_string(), &texts);
+            let is_shown =
+                !seen.is_deleted() && is_meant(p.query.as_ref(), &id.to_string(), &texts);
             let shown = is_shown.then(|| view(world, id, seen)).transpose()?;
             Ok(ControlFlow::Continue(shown))
         };

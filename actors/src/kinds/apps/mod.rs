@@ -1,6 +1,5 @@
 //! Apps: the parents of releases, artifacts, deployments, backups, tokens and instances.
 
-mod effects;
 mod handlers;
 mod rules;
 

@@ -1,7 +1,7 @@
 //! The rules of an app.
 
 use crate::{
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
+    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, no_effects},
     world::World,
 };
 use contract::{
@@ -11,6 +11,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 use store::Change;
 
@@ -28,8 +29,6 @@ pub struct App {
     /// At most one for each channel.
     #[serde(default)]
     pub channel_policies: Vec<ChannelPolicy>,
-    /// Whether the deletion has begun. Then the app is not found.
-    pub deleting: bool,
     pub created_at: Timestamp,
     /// When [`Command::Update`] last changed the app. Uploads do not count.
     pub updated_at: Timestamp,
@@ -72,27 +71,13 @@ pub enum Command {
     Delete,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Effect {
-    /// Delete everything under the app.
-    RemoveContents,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// Nothing is left under the app.
-    Empty,
-    /// Something under the app is still being deleted.
-    NotYet,
-}
-
 impl Resource for Apps {
     const INDEX: u16 = 2;
     type New = App;
     type State = App;
     type Command = Command;
-    type Effect = Effect;
-    type Outcome = Outcome;
+    type Effect = Never;
+    type Outcome = Never;
 
     fn create(_: &Moment<Self>, app: App) -> Result<Step<Self>, Fault> {
         Ok(Step::put(app))
@@ -102,28 +87,22 @@ impl Resource for Apps {
         app.on_command(at, command)
     }
 
-    fn on_outcome(_: App, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        match outcome {
-            Outcome::Empty => Step::remove(),
-            Outcome::NotYet => Step::keep(),
-        }
+    fn on_outcome(_: App, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
     }
 
-    fn next(app: &App) -> Option<Work<Effect>> {
-        app.deleting.then(|| Work::now(Effect::RemoveContents))
-    }
-
-    fn is_deleted(app: &App) -> bool {
-        app.deleting
+    /// Earlier versions had one effect, for apps that were being deleted.
+    fn adopt(kept: &mut Kept<Self>, _: &Value) {
+        kept.deleting = true;
     }
 
     fn perform(
-        effect: Effect,
-        id: AppId,
+        never: Never,
+        _: AppId,
         _: Arc<Kept<Self>>,
-        world: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
-        Box::pin(super::effects::perform(effect, id, world))
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+        no_effects(never)
     }
 }
 
@@ -153,7 +132,6 @@ impl App {
             ios: Identity::default(),
             android: Identity::default(),
             channel_policies: Vec::new(),
-            deleting: false,
             created_at: now,
             updated_at: now,
         }
@@ -198,10 +176,7 @@ impl App {
                 }
                 self.updated_at = at.now;
             }
-            Command::Delete => {
-                self.deleting = true;
-                return Ok(Step::put(self));
-            }
+            Command::Delete => return Ok(Step::delete(self)),
         }
         Ok(Step::put(self))
     }

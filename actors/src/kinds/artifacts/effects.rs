@@ -18,7 +18,7 @@ pub(super) async fn perform(
     let upload = &kept.state;
     match effect {
         Effect::Verify(expected) => verify(id, upload, &expected, &world).await,
-        Effect::Discard {} => {
+        Effect::Discard => {
             world.ports.binaries.discard(id).await?;
             Ok(Outcome::Discarded)
         }

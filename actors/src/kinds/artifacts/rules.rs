@@ -17,6 +17,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
@@ -84,7 +85,7 @@ pub enum Effect {
     /// Read the bytes, compare them with the declaration and the app, and keep them.
     Verify(Expected),
     /// Delete the bytes. After those of a deleted artifact, the record is removed.
-    Discard {},
+    Discard,
 }
 
 /// What `Finalize` says of the bytes.
@@ -172,7 +173,7 @@ impl Resource for Artifacts {
     fn next(upload: &Upload) -> Option<Work<Effect>> {
         let end = upload.expires_at;
         match (upload.artifact.state, &upload.expected) {
-            _ if upload.discarding => Some(Work::now(Effect::Discard {})),
+            _ if upload.discarding => Some(Work::now(Effect::Discard)),
             (ArtifactState::Verifying, Some(expected)) => {
                 Some(Work::now(Effect::Verify(expected.clone())).until(Some(end)))
             }
@@ -185,11 +186,10 @@ impl Resource for Artifacts {
         upload.expire(at)
     }
 
-    fn adopt(upload: &mut Upload, pending: &Effect) {
-        match pending {
-            Effect::Verify(expected) => upload.expected = Some(expected.clone()),
-            Effect::Discard {} => upload.discarding = true,
-        }
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.state.expected =
+            intent.get("Verify").and_then(|expected| Expected::deserialize(expected).ok());
+        kept.state.discarding = intent.get("Discard").is_some();
     }
 
     fn expires(_: &Upload) -> bool {

@@ -3,7 +3,7 @@
 use super::rules::{BackupSchedules, Effect, Outcome};
 use crate::{
     kinds::{apps::Apps, backups, instances::Instances},
-    runtime::resource::{Input, Kept, Resource, Retry},
+    runtime::resource::{Input, Kept, Retry},
     world::World,
 };
 use contract::{Fault, instances::DesiredState};
@@ -19,7 +19,7 @@ pub(super) async fn perform(
     let app = world.store.get::<Apps>(&schedule.app_id)?;
     let (Some(instance), Some(app)) = (
         instance.filter(|found| !found.is_deleted() && found.app_id == schedule.app_id),
-        app.filter(|app| !Apps::is_deleted(app)),
+        app.filter(|app| !app.is_deleted()),
     ) else {
         return Ok(Outcome::NoInstance);
     };

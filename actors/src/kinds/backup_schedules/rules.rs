@@ -11,6 +11,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use ulid::Ulid;
 
@@ -78,13 +79,11 @@ impl Resource for BackupSchedules {
         Some(Work::at(schedule.next_at, Effect::BackUp(next_backup(schedule))))
     }
 
-    fn adopt(schedule: &mut BackupSchedule, Effect::BackUp(id): &Effect) {
-        let made_at = id.unique().timestamp_ms();
-        schedule.next_at = Timestamp::from_millis(i64::try_from(made_at).unwrap_or_default());
-    }
-
-    fn is_deleted(_: &BackupSchedule) -> bool {
-        false
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        let id = intent.get("BackUp").and_then(|id| BackupId::deserialize(id).ok());
+        if let Some(at) = id.and_then(|id| i64::try_from(id.unique().timestamp_ms()).ok()) {
+            kept.state.next_at = Timestamp::from_millis(at);
+        }
     }
 
     /// `Stale`: the call is decided again, and replaces the schedule that exists.

@@ -94,7 +94,7 @@ impl Platform {
         let found = self.world.store.get::<Backups>(&id)?;
         let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
         let (backup, role) = (&found.state.backup, role(found.state.backup.kind));
-        let app = self.world.store.get::<Apps>(&backup.app_id)?.filter(|app| !app.deleting);
+        let app = self.world.store.get::<Apps>(&backup.app_id)?.filter(|app| !app.is_deleted());
         app.filter(|app| app.project_id == project).ok_or_else(missing)?;
         let Some(sha256) = backup.sha256.clone().filter(|_| backup.state == BackupState::Ready)
         else {

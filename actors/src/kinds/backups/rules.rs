@@ -16,6 +16,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
@@ -199,8 +200,8 @@ impl Resource for Backups {
         state.on_outcome(at, late(why))
     }
 
-    fn adopt(state: &mut State, pending: &Effect) {
-        state.has_left_bytes = *pending == Effect::Clean;
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.state.has_left_bytes = *intent == "Clean";
     }
 
     fn perform(

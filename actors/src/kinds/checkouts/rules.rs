@@ -26,6 +26,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use payments::{Opened, Payment, Plan, RemoteError};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
@@ -321,8 +322,8 @@ impl Resource for Checkouts {
         state.on_due(at.now)
     }
 
-    fn adopt(state: &mut State, pending: &Effect) {
-        state.alarming = *pending == Effect::Alarm;
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.state.alarming = *intent == "Alarm";
     }
 
     fn events(at: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

@@ -75,10 +75,6 @@ impl Resource for CommerceChannels {
         Step::keep()
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     fn claims(State { registered, .. }: &State) -> Vec<Unique<Self>> {
         let channel = CommerceChannelClaim::Channel { token: registered.channel_token.clone() };
         let store = CommerceChannelClaim::store(registered.app_id, &registered.store_id);

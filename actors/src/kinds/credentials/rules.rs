@@ -17,6 +17,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
@@ -161,12 +162,8 @@ impl Resource for Credentials {
         Step::put(state)
     }
 
-    fn adopt(state: &mut State, Effect::Warn(days): &Effect) {
-        state.untold = Some(*days);
-    }
-
-    fn is_deleted(_: &State) -> bool {
-        false
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.state.untold = intent.get("Warn").and_then(|days| u32::deserialize(days).ok());
     }
 
     fn index(state: &State) -> Entries<Self> {

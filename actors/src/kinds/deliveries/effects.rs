@@ -4,7 +4,7 @@ use super::rules::{Deliveries, GONE, Outcome, refusal};
 use crate::{
     kinds::webhooks::{self, Webhook, Webhooks, signature},
     ports::{receivers::Posted, sealed::SealError},
-    runtime::resource::{Kept, Resource, Retry},
+    runtime::resource::{Kept, Retry},
     world::World,
 };
 use contract::{Timestamp, WebhookId, webhooks::EventType};
@@ -30,8 +30,7 @@ pub(super) async fn attempt(
         return Ok(Outcome::NoTurn);
     };
     // Read again: it may have changed while the delivery waited.
-    let Some(webhook) = world.store.get::<Webhooks>(&id)?.filter(|w| !Webhooks::is_deleted(w))
-    else {
+    let Some(webhook) = world.store.get::<Webhooks>(&id)?.filter(|w| !w.is_deleted()) else {
         return Ok(deleted());
     };
     if !webhook.enabled && !is_test {

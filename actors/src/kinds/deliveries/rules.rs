@@ -268,10 +268,6 @@ impl Resource for Deliveries {
         state.remove()
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     fn index(state: &State) -> Entries<Self> {
         let delivery = &state.delivery;
         Entries::default().and(InState::<Webhooks>::new(delivery.webhook_id, delivery.state))

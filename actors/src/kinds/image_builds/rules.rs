@@ -149,10 +149,6 @@ impl Resource for ImageBuilds {
         state.end(S::Failed, Some(format!("it was not done within {limit}")), at)
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     fn index(state: &State) -> Entries<Self> {
         Entries::default()
             .and(ImageBuildIndex::All)

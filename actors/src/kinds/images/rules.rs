@@ -75,10 +75,6 @@ impl Resource for Images {
         match never {}
     }
 
-    fn is_deleted(_: &DockerImage) -> bool {
-        false
-    }
-
     fn index(_: &DockerImage) -> Entries<Self> {
         Entries::default().and(ImageIndex::All)
     }

@@ -146,10 +146,7 @@ impl Platform {
             return Ok((self.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
         };
         let found = self.world.store.get::<Apps>(&id)?;
-        let ours = found.filter(|found| {
-            let app = &found.state;
-            app.project_id == new.project_id && !app.deleting
-        });
+        let ours = found.filter(|app| app.project_id == new.project_id && !app.is_deleted());
         ours.map(|seen| (id, ForApp::Existing(seen))).ok_or(Fault::NotFound("app of this project"))
     }
 

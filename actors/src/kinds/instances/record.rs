@@ -57,7 +57,7 @@ pub struct Instance {
     /// Since when the engine is unreachable. Deadlines stand still meanwhile.
     #[serde(rename = "away_since")]
     pub unreachable_since: Option<Timestamp>,
-    /// Whether an instance at rest is to be compared with its containers.
+    /// Whether an instance that is in no transition is to be compared with its containers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observing: bool,
     /// The security advisories that members were told of: those that concerned the images when they were

@@ -12,6 +12,7 @@ use crate::{
         apps::{self, App, Apps},
         deployments::DeploymentHistory,
         images::Images,
+        organizations::Organizations,
         projects::Projects,
         templates::Templates,
     },
@@ -21,6 +22,7 @@ use crate::{
         event::Event,
         ref_count::{RefCount, RefCountDelta},
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        store::Store,
     },
     world::World,
 };
@@ -32,6 +34,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -282,8 +285,8 @@ impl Resource for Instances {
         instance.overdue(at.now)
     }
 
-    fn adopt(instance: &mut Instance, Effect::Reconcile: &Effect) {
-        instance.observing = !instance.is_in_transition();
+    fn adopt(kept: &mut Kept<Self>, _: &Value) {
+        kept.state.observing = !kept.state.is_in_transition();
     }
 
     fn expires(instance: &Instance) -> bool {
@@ -334,6 +337,21 @@ impl Child for Instances {
     fn delete() -> Command {
         Command::Delete { data: true }
     }
+
+    /// Leaves an instance to the organization, which can bring its data back for a while. That of an
+    /// organization that is deleted too is a child like others.
+    fn delete_under(app: AppId, world: &World) -> Result<Command, Fault> {
+        Ok(organization_that_stays(app, &world.store)?.map_or(Instances::delete(), Command::Leave))
+    }
+}
+
+/// The organization of an app, unless it is being deleted.
+fn organization_that_stays(app: AppId, store: &Store) -> Result<Option<OrganizationId>, Fault> {
+    let Some(app) = store.get::<Apps>(&app)? else { return Ok(None) };
+    let Some(project) = store.get::<Projects>(&app.project_id)? else { return Ok(None) };
+    let organization = store.get::<Organizations>(&project.organization_id)?;
+    let stays = organization.is_some_and(|found| !found.deleting);
+    Ok(stays.then_some(project.organization_id))
 }
 
 impl Instances {

@@ -19,18 +19,13 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {
-        Effect::Empty { cascade } => empty(id, cascade, &world).await,
+        Effect::FindProjects => {
+            let projects = Under::<Organizations>(id);
+            let found = world.store.newest::<Projects>(&projects, None, 1)?;
+            Ok(Outcome::HasProjects(!found.is_empty()))
+        }
         Effect::Unlist => unlist(id, &kept.leaving, &world).await,
     }
-}
-
-async fn empty(id: OrganizationId, cascade: bool, world: &World) -> Result<Outcome, Retry> {
-    let projects = Under::<Organizations>(id);
-    if !cascade && !world.store.newest::<Projects>(&projects, None, 1)?.is_empty() {
-        return Ok(Outcome::HasProjects);
-    }
-    let is_empty = world.owners()?.delete_children(world, &id).await?;
-    Ok(if is_empty { Outcome::Empty } else { Outcome::NotYet })
 }
 
 async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<Outcome, Retry> {

@@ -73,7 +73,7 @@ impl Platform {
         wanted: impl Fn(OrganizationId, &Organization) -> bool,
     ) -> Result<Page<wire::Organization>, Fault> {
         pagination::whole::<Organizations, _>(&self.world.store, page, |id, seen| {
-            let shown = !seen.deleting && wanted(id, seen);
+            let shown = !seen.is_deleted() && wanted(id, seen);
             shown.then(|| view(&self.world, id, seen)).transpose()
         })
     }
@@ -165,7 +165,7 @@ impl Serves<ListOrganizations> for Platform {
         let mut all = Vec::new();
         for id in memberships(&self.world, user.id)?.organizations.keys().copied() {
             let seen = self.world.store.get::<Organizations>(&id)?;
-            if let Some(seen) = seen.filter(|o| !o.deleting && wanted(id, o)) {
+            if let Some(seen) = seen.filter(|o| !o.is_deleted() && wanted(id, o)) {
                 all.push((id, seen));
             }
         }

@@ -11,6 +11,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::Change;
 
@@ -31,11 +32,9 @@ pub struct Organization {
     pub leaving: Vec<UserId>,
     /// Pending and accepted invitations. A new invitation drops the expired ones.
     pub invitations: Vec<Invitation>,
-    /// Whether the deletion has begun. Then the organization is not found.
-    pub deleting: bool,
-    /// Whether its projects are deleted with it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cascade: bool,
+    /// Whether it is deleted if it has no projects. Until that is known, it is not found.
+    #[serde(default, alias = "deleting", skip_serializing_if = "std::ops::Not::not")]
+    pub closing: bool,
     pub created_at: Timestamp,
     /// When a command last changed the organization. Effects do not count.
     pub updated_at: Timestamp,
@@ -111,23 +110,16 @@ pub enum Command {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Delete the projects; without `cascade`, only look whether there are any.
-    Empty {
-        /// Whether to delete the projects.
-        cascade: bool,
-    },
+    /// Look whether there are projects.
+    FindProjects,
     /// Remove the leaving members from the member lists of the projects.
     Unlist,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// No project is left.
-    Empty,
-    /// Projects are still being deleted.
-    NotYet,
-    /// There are projects, and `cascade` is not set.
-    HasProjects,
+    /// Whether there are projects.
+    HasProjects(bool),
     /// No project lists these users any more.
     Unlisted(Vec<UserId>),
 }
@@ -152,26 +144,29 @@ impl Resource for Organizations {
         organization.on_command(at, command)
     }
 
-    fn on_outcome(organization: Organization, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        organization.on_outcome(at, &outcome)
+    fn on_outcome(organization: Organization, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        organization.on_outcome(&outcome)
+    }
+
+    fn end(organization: &Organization, at: &Moment<Self>) -> Change {
+        let gone = organization.members.iter().map(|member| leave(member.user, at.id));
+        gone.fold(Change::new(), Change::and)
     }
 
     fn next(organization: &Organization) -> Option<Work<Effect>> {
-        let Organization { deleting, cascade, leaving, .. } = organization;
-        match deleting {
-            true => Some(Work::now(Effect::Empty { cascade: *cascade })),
-            false => (!leaving.is_empty()).then(|| Work::now(Effect::Unlist)),
+        match organization.closing {
+            true => Some(Work::now(Effect::FindProjects)),
+            false => (!organization.leaving.is_empty()).then(|| Work::now(Effect::Unlist)),
         }
     }
 
-    fn adopt(organization: &mut Organization, pending: &Effect) {
-        if let Effect::Empty { cascade } = pending {
-            organization.cascade = *cascade;
-        }
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.deleting = intent.pointer("/Empty/cascade") == Some(&Value::Bool(true));
+        kept.state.closing &= !kept.deleting;
     }
 
     fn is_deleted(organization: &Organization) -> bool {
-        organization.deleting
+        organization.closing
     }
 
     fn claims(organization: &Organization) -> Vec<Unique<Self>> {
@@ -209,8 +204,7 @@ fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organiz
         members: vec![Member { user: owner, role: Role::Admin, joined_at: at.now }],
         leaving: Vec::new(),
         invitations: Vec::new(),
-        deleting: false,
-        cascade: false,
+        closing: false,
         created_at: at.now,
         updated_at: at.now,
     };
@@ -297,7 +291,10 @@ impl Organization {
                             .into(),
                     ));
                 }
-                (self.deleting, self.cascade) = (true, cascade);
+                if cascade {
+                    return Ok(Step::delete(self));
+                }
+                self.closing = true;
                 return Ok(Step::put(self));
             }
         }
@@ -336,22 +333,13 @@ impl Organization {
         self.members.iter_mut().find(|m| m.user == user).ok_or(Fault::NotFound("member"))
     }
 
-    fn on_outcome(mut self, at: &Moment<Organizations>, outcome: &Outcome) -> Step<Organizations> {
+    fn on_outcome(mut self, outcome: &Outcome) -> Step<Organizations> {
         match outcome {
-            Outcome::Empty => {
-                let gone = self.members.iter().map(|m| leave(m.user, at.id));
-                Step::remove().also(gone.fold(Change::new(), Change::and))
-            }
-            Outcome::NotYet if self.cascade => Step::keep(),
-            // What is told to delete itself may be there still.
-            Outcome::NotYet => {
-                self.cascade = true;
+            Outcome::HasProjects(true) => {
+                self.closing = false;
                 Step::put(self)
             }
-            Outcome::HasProjects => {
-                self.deleting = false;
-                Step::put(self)
-            }
+            Outcome::HasProjects(false) => Step::delete(self),
             Outcome::Unlisted(users) => {
                 self.leaving.retain(|user| !users.contains(user));
                 Step::put(self)

@@ -1,6 +1,5 @@
 //! Projects: the parents of apps.
 
-mod effects;
 mod handlers;
 mod rules;
 

@@ -1,15 +1,14 @@
 //! The rules of a project. Its stored state is also the reply.
 
 use crate::{
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
+    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, no_effects},
     world::World,
 };
 use contract::{
-    Description, Fault, Name, OrganizationId, Patch, ProjectId, UserId,
-    projects::{Project, ProjectState},
+    Description, Fault, Name, OrganizationId, Patch, ProjectId, UserId, projects::Project,
 };
 use futures_util::future::LocalBoxFuture;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,26 +30,13 @@ pub enum Command {
     Panic(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Effect {
-    RemoveApps,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// No app is left.
-    Empty,
-    /// Apps are still being deleted.
-    NotYet,
-}
-
 impl Resource for Projects {
     const INDEX: u16 = 2;
     type New = Project;
     type State = Project;
     type Command = Command;
-    type Effect = Effect;
-    type Outcome = Outcome;
+    type Effect = Never;
+    type Outcome = Never;
 
     fn create(_: &Moment<Self>, project: Project) -> Result<Step<Self>, Fault> {
         Ok(Step::put(project))
@@ -64,28 +50,22 @@ impl Resource for Projects {
         Ok(on_command(project, at, command))
     }
 
-    fn on_outcome(_: Project, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        match outcome {
-            Outcome::Empty => Step::remove(),
-            Outcome::NotYet => Step::keep(),
-        }
+    fn on_outcome(_: Project, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
     }
 
-    fn next(project: &Project) -> Option<Work<Effect>> {
-        (project.state == ProjectState::Deleting).then(|| Work::now(Effect::RemoveApps))
-    }
-
-    fn is_deleted(project: &Project) -> bool {
-        project.state == ProjectState::Deleting
+    /// Earlier versions had one effect, for projects that were being deleted.
+    fn adopt(kept: &mut Kept<Self>, _: &Value) {
+        kept.deleting = true;
     }
 
     fn perform(
-        effect: Effect,
-        id: ProjectId,
+        never: Never,
+        _: ProjectId,
         _: Arc<Kept<Self>>,
-        world: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
-        Box::pin(super::effects::perform(effect, id, world))
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+        no_effects(never)
     }
 }
 
@@ -110,11 +90,7 @@ fn on_command(mut project: Project, at: &Moment<Projects>, command: Command) -> 
             project.member_ids.retain(|user| !users.contains(user));
             return Step::put(project);
         }
-        Command::Delete => {
-            project.state = ProjectState::Deleting;
-            project.updated_at = at.now;
-            return Step::put(project);
-        }
+        Command::Delete => return Step::delete(project),
         #[cfg(feature = "failpoints")]
         #[allow(clippy::panic, reason = "it is what this command is for")]
         Command::Panic(message) => panic!("{message}"),

@@ -143,10 +143,6 @@ impl Resource for Publications {
         }
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     /// The release is told before the next step.
     fn next(state: &State) -> Option<Work<Effect>> {
         use PublicationState as S;

@@ -233,10 +233,6 @@ impl Resource for Releases {
         state.next().map(Work::now)
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     fn index(State { release, .. }: &State) -> Entries<Self> {
         Entries::default()
             .and(ReleaseIndex::of_channel(release))

@@ -159,10 +159,6 @@ impl Resource for Repositories {
         (repository.checking != Checking::No).then(|| Work::now(Effect::Check))
     }
 
-    fn is_deleted(_: &Repository) -> bool {
-        false
-    }
-
     /// `Stale`: the call is decided again, and replaces the repository that exists.
     fn claims(repository: &Repository) -> Vec<Unique<Self>> {
         vec![Unique::new(RepositoryClaim::App { app: repository.app_id }, || Fault::Stale)]
@@ -327,7 +323,7 @@ mod tests {
     ) {
         let at = Moment { id: RepositoryId::of(Ulid(7)), now: Timestamp::from_millis(0) };
         for input in inputs {
-            let step = step(&at, Some(&kept.state), input.clone()).unwrap();
+            let step = step(&at, Some(kept), input.clone()).unwrap();
             let after = step.apply(Some(kept)).unwrap();
             look(kept, input, after.as_ref());
             if let (Some(after), 1..) = (after, length) {

@@ -17,6 +17,7 @@ use data_encoding::HEXLOWER;
 use futures_util::future::LocalBoxFuture;
 use payments::{RemoteError, Subscription};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
 use store::Entries;
@@ -159,10 +160,6 @@ impl Resource for Subscriptions {
         state.not_seen(at, why, after)
     }
 
-    fn is_deleted(_: &State) -> bool {
-        false
-    }
-
     fn index(state: &State) -> Entries<Self> {
         let by_email =
             state.seen.as_ref().map(|seen| SubscriptionIndex::of(state.app_id, &seen.email));
@@ -187,8 +184,8 @@ impl Resource for Subscriptions {
         state.look()
     }
 
-    fn adopt(state: &mut State, pending: &Effect) {
-        state.untold = *pending == Effect::Tier;
+    fn adopt(kept: &mut Kept<Self>, intent: &Value) {
+        kept.state.untold = *intent == "Tier";
     }
 
     fn events(at: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

@@ -103,10 +103,6 @@ impl Resource for Templates {
         match never {}
     }
 
-    fn is_deleted(_: &Template) -> bool {
-        false
-    }
-
     fn index(template: &Template) -> Entries<Self> {
         let category = template.category.clone();
         Entries::default().and(TemplateIndex::All).and(TemplateIndex::Category { category })

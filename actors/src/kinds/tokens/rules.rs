@@ -92,10 +92,6 @@ impl Resource for Tokens {
         match never {}
     }
 
-    fn is_deleted(_: &Token) -> bool {
-        false
-    }
-
     fn index(token: &Token) -> Entries<Self> {
         Entries::default().and(TokenIndex::Maker { user: token.created_by })
     }

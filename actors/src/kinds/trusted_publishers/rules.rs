@@ -83,10 +83,6 @@ impl Resource for TrustedPublishers {
         match never {}
     }
 
-    fn is_deleted(_: &Publisher) -> bool {
-        false
-    }
-
     fn index(publisher: &Publisher) -> Entries<Self> {
         Entries::default()
             .and(TrustedPublisherIndex::of(&publisher.repository))

@@ -74,7 +74,6 @@ impl Serves<CreateWebhook> for Platform {
             failing_since: None,
             secret: sealed,
             previous_secret: None,
-            deleting: false,
             created_by: maker.map(|maker| maker.id),
             maker_epoch: maker.map_or(0, |maker| maker.account.token_epoch),
             created_at: cx.now,
@@ -93,7 +92,7 @@ impl Serves<GetWebhooks> for Platform {
     async fn serve(&self, _: &Call, p: GetWebhooks) -> Result<Page<wire::Webhook>, Fault> {
         let (store, entry) = (&self.world.store, Under::<Organizations>(p.organization_id));
         pagination::page::<Webhooks, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            Ok((!seen.deleting).then(|| view(id, &seen.state)))
+            Ok((!seen.is_deleted()).then(|| view(id, &seen.state)))
         })
     }
 }

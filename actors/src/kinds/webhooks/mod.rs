@@ -4,7 +4,6 @@
 //! [fan-out](crate::background::fan_out) makes a delivery of each event for each webhook that wants
 //! it, and the owners of the [deliveries](super::deliveries) send them.
 
-mod effects;
 mod handlers;
 pub mod outbox;
 mod payload;
@@ -15,7 +14,5 @@ mod subscribers;
 
 pub(super) use handlers::view;
 pub use payload::{Payload, PayloadDelta};
-pub use rules::{
-    Command, Effect, FAILS_AT_MOST, Outcome, PreviousSecret, Webhook, WebhookIndex, Webhooks,
-};
+pub use rules::{Command, FAILS_AT_MOST, PreviousSecret, Webhook, WebhookIndex, Webhooks};
 pub use subscribers::Subscribers;

@@ -3,7 +3,7 @@
 
 use crate::{
     ports::sealed::Sealed,
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
+    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, no_effects},
     world::World,
 };
 use contract::{
@@ -12,6 +12,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
@@ -38,8 +39,6 @@ pub struct Webhook {
     /// Sealed for the id of the webhook.
     pub secret: Sealed,
     pub previous_secret: Option<PreviousSecret>,
-    /// The deletion has begun: the deliveries are being removed.
-    pub deleting: bool,
     pub created_by: Option<UserId>,
     /// The maker's token epoch at creation.
     #[serde(default)]
@@ -75,25 +74,11 @@ pub enum Command {
     Delete,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Effect {
-    /// Delete the deliveries.
-    RemoveDeliveries,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// No delivery is left.
-    Empty,
-    /// Deliveries are still being deleted.
-    NotYet,
-}
-
 impl Webhook {
     /// Whether it gets such an event.
     pub fn wants(&self, event: EventType) -> bool {
         let chosen = self.events.as_ref().is_none_or(|events| events.contains(&event));
-        self.enabled && !self.deleting && chosen
+        self.enabled && chosen
     }
 
     /// The secrets that sign at this time, the current one first.
@@ -125,8 +110,8 @@ impl Resource for Webhooks {
     type New = Webhook;
     type State = Webhook;
     type Command = Command;
-    type Effect = Effect;
-    type Outcome = Outcome;
+    type Effect = Never;
+    type Outcome = Never;
 
     fn create(_: &Moment<Self>, webhook: Webhook) -> Result<Step<Self>, Fault> {
         Ok(Step::put(webhook))
@@ -171,43 +156,41 @@ impl Resource for Webhooks {
             }
             Command::Disable(reason) => return Ok(webhook.disable(reason)),
             Command::Delete => {
-                webhook.deleting = true;
-                return Ok(Step::put(webhook));
+                // It wants nothing any more.
+                webhook.enabled = false;
+                return Ok(Step::delete(webhook));
             }
         }
         webhook.updated_at = at.now;
         Ok(Step::put(webhook))
     }
 
-    fn on_outcome(_: Webhook, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        match outcome {
-            Outcome::Empty => Step::remove(),
-            Outcome::NotYet => Step::keep(),
-        }
+    fn on_outcome(_: Webhook, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
     }
 
-    fn next(webhook: &Webhook) -> Option<Work<Effect>> {
-        webhook.deleting.then(|| Work::now(Effect::RemoveDeliveries))
-    }
-
-    fn is_deleted(webhook: &Webhook) -> bool {
-        webhook.deleting
+    /// Earlier versions had one effect, for webhooks that were being deleted.
+    fn adopt(kept: &mut Kept<Self>, _: &Value) {
+        (kept.deleting, kept.state.enabled) = (true, false);
     }
 
     fn index(webhook: &Webhook) -> Entries<Self> {
-        let works = webhook.enabled && !webhook.deleting;
-        let maker = webhook.created_by.filter(|_| works);
+        let maker = webhook.created_by.filter(|_| webhook.enabled);
         let entry = maker.map(|user| WebhookIndex::EnabledOfMaker { user });
         Entries::default().and_all(entry)
     }
 
+    fn removed(id: WebhookId, webhook: &Webhook, world: &World) {
+        world.webhooks.remove(webhook.organization_id, id);
+    }
+
     fn perform(
-        effect: Effect,
-        id: WebhookId,
-        kept: Arc<Kept<Self>>,
-        world: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
-        Box::pin(super::effects::perform(effect, id, kept, world))
+        never: Never,
+        _: WebhookId,
+        _: Arc<Kept<Self>>,
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+        no_effects(never)
     }
 }
 

@@ -40,8 +40,8 @@ const BUILD_POLL: Duration = Duration::from_secs(1);
 const UNREACHABLE_PAUSE: (Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(30));
 
-/// No pause before the next reconciliation, if there is one.
-const AT_ONCE: Duration = Duration::ZERO;
+/// No pause before the next reconciliation.
+const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
 pub(in crate::kinds::instances) fn apply(
     id: InstanceId,
@@ -50,7 +50,6 @@ pub(in crate::kinds::instances) fn apply(
     now: Timestamp,
 ) -> Step<Instances> {
     let mut instance = before.clone();
-    instance.observing = false;
     let pause = match outcome {
         Outcome::Unreachable => instance.apply_unreachable(now),
         Outcome::Building { observation, role, generation, job, progress } => {
@@ -75,26 +74,28 @@ pub(in crate::kinds::instances) fn apply(
             }
         }
     };
+    // What ends a transition is looked at once more: only rest tells how the instance is.
+    instance.observing = pause.is_some() && !instance.is_in_transition();
     if instance.state != before.state {
         instance.updated_at = now;
     }
     let step = if instance == *before { Step::keep() } else { Step::put(instance) };
-    step.anew(pause)
+    step.anew(pause.unwrap_or_default())
 }
 
 impl Instance {
     /// An unreachable engine does not fail an instance: it keeps its state and waits. An instance
     /// at rest has nothing to wait for; the instance reconciler observes it when the engine
     /// answers.
-    fn apply_unreachable(&mut self, now: Timestamp) -> Duration {
+    fn apply_unreachable(&mut self, now: Timestamp) -> Option<Duration> {
         if !self.is_in_transition() {
-            return AT_ONCE;
+            return None;
         }
         let since = *self.unreachable_since.get_or_insert(now);
         self.last_error =
             Some("it waits for the container engine or a registry, which does not answer".into());
         let (shortest, longest) = UNREACHABLE_PAUSE;
-        (now.since(since) / 4).clamp(shortest, longest)
+        Some((now.since(since) / 4).clamp(shortest, longest))
     }
 
     /// Deadlines stood still while the engine was unreachable.
@@ -124,7 +125,7 @@ impl Instance {
         role: Role,
         generation: u32,
         (job, progress): (JobId, u8),
-    ) -> Duration {
+    ) -> Option<Duration> {
         if let Some(revision) = self.revision_mut(role, generation) {
             revision.image.build = Some(job);
         }
@@ -132,7 +133,7 @@ impl Instance {
             "{}: its image is being built, which happens once ({progress} % are done)",
             role.label()
         ));
-        BUILD_POLL
+        Some(BUILD_POLL)
     }
 
     /// Pins the revision to exactly this image. The time of a build is no part of the deadlines.
@@ -161,7 +162,7 @@ impl Instance {
         why: String,
         log: Vec<String>,
         now: Timestamp,
-    ) -> Duration {
+    ) -> Option<Duration> {
         match action {
             Action::Provision(role, generation) | Action::Start(role, generation) => {
                 if let Some(revision) = self.revision_mut(*role, *generation) {
@@ -184,18 +185,23 @@ impl Instance {
                     return self.give_up(*role, why, log, now);
                 }
                 self.last_error = Some(why);
-                REFUSED_PAUSE
+                Some(REFUSED_PAUSE)
             }
             // Removal is tried until it succeeds.
             Action::Stop(..) | Action::Remove(..) | Action::Clear => {
                 self.last_error = Some(why);
-                REFUSED_PAUSE
+                Some(REFUSED_PAUSE)
             }
-            _ => REFUSED_PAUSE,
+            _ => self.is_in_transition().then_some(REFUSED_PAUSE),
         }
     }
 
-    fn apply_action(&mut self, action: Action, log: Vec<String>, now: Timestamp) -> Duration {
+    fn apply_action(
+        &mut self,
+        action: Action,
+        log: Vec<String>,
+        now: Timestamp,
+    ) -> Option<Duration> {
         match action {
             Action::Provision(..) | Action::Stop(..) => {}
             Action::Start(role, generation) => {
@@ -234,11 +240,11 @@ impl Instance {
             Action::Clear => {
                 self.state = InstanceState::Deleted;
                 self.deadline = Some(now + KEEP_DATA);
-                return AT_ONCE;
+                return None;
             }
             Action::Wait(pause) => {
                 self.provisioned(now);
-                return pause;
+                return Some(pause);
             }
             Action::Rest => return self.rest(now),
         }
@@ -304,7 +310,13 @@ impl Instance {
         self.last_log = log;
     }
 
-    fn give_up(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Duration {
+    fn give_up(
+        &mut self,
+        role: Role,
+        why: String,
+        log: Vec<String>,
+        now: Timestamp,
+    ) -> Option<Duration> {
         if self.leave_out(role, &why, &log) {
             return AT_ONCE;
         }
@@ -316,7 +328,13 @@ impl Instance {
 
     /// Starts a crashed service again after a growing pause. After too many crashes the instance
     /// fails for a while.
-    fn crashed(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Duration {
+    fn crashed(
+        &mut self,
+        role: Role,
+        why: String,
+        log: Vec<String>,
+        now: Timestamp,
+    ) -> Option<Duration> {
         self.crashes.retain(|at| now.since(*at) < CRASH_WINDOW);
         self.crashes.push(now);
         if let Some(service) = self.service_mut(role) {
@@ -339,7 +357,7 @@ impl Instance {
         self.last_log = log;
         self.start(now);
         self.deadline = Some(now + START_WITHIN + backoff);
-        backoff
+        Some(backoff)
     }
 
     pub(in crate::kinds::instances) fn start(&mut self, now: Timestamp) {
@@ -391,7 +409,7 @@ impl Instance {
     }
 
     /// No action is left: ends the transient state. A restart goes on with its second half.
-    fn rest(&mut self, now: Timestamp) -> Duration {
+    fn rest(&mut self, now: Timestamp) -> Option<Duration> {
         match (self.state, self.desired) {
             (InstanceState::Restarting, _) if !self.coming_up => {
                 self.coming_up = true;
@@ -399,7 +417,7 @@ impl Instance {
                 self.deadline = Some(now + START_WITHIN);
                 return AT_ONCE;
             }
-            (InstanceState::Failed, _) => return AT_ONCE,
+            (InstanceState::Failed, _) => return self.is_in_transition().then_some(Duration::ZERO),
             (_, DesiredState::Running) => self.report_health(),
             (_, DesiredState::Stopped | DesiredState::Deleted) => {
                 self.state = InstanceState::Stopped;
@@ -408,7 +426,7 @@ impl Instance {
         }
         self.coming_up = false;
         self.deadline = None;
-        AT_ONCE
+        self.is_in_transition().then_some(Duration::ZERO)
     }
 
     /// The state of an instance that is up, from the health of its services.
