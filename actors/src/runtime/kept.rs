@@ -85,6 +85,7 @@ impl<R: Resource> Kept<R> {
         !self.deleting && (!R::is_deleted(&self.state) || R::accepts_deleted(command))
     }
 
+    /// What the owner of the resource is to do: what the state asks for, or to delete the children.
     pub fn work(&self) -> Option<Work<Task<R::Effect>>> {
         work::<R>(&self.state, self.deleting)
     }

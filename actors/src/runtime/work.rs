@@ -13,7 +13,7 @@ pub struct Work<E> {
     pub effect: Option<E>,
     /// When it begins. `None`: at once.
     pub at: Option<Timestamp>,
-    /// When it is over, done or not: then [`Resource::on_due`] decides.
+    /// When it is over, done or not: then [`on_due`](super::resource::Resource::on_due) decides.
     pub until: Option<Timestamp>,
 }
 
