@@ -6,6 +6,56 @@
 //!
 //! Users see one tree for each kind of record. The rows are in one tree of sled, because a batch of
 //! one tree costs sled half as much as a transaction over several trees.
+//!
+//! A kind says what its records are found by, and what only one of them may have:
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use store::{Change, Claims, Entries, Memory, Record, Store, StoreError};
+//!
+//! #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+//! struct Book {
+//!     title: String,
+//!     shelf: String,
+//! }
+//!
+//! store::entries! { enum BookIndex of Book { On { shelf: String } = "on" } }
+//! store::claims! { enum BookClaim of Book { Title { title: String } = "title" } }
+//!
+//! impl Record for Book {
+//!     const TREE: &'static str = "book";
+//!     const SCHEMA: u16 = 1;
+//!     type Key = u32;
+//!     type Content = Book;
+//!     fn index(book: &Book) -> Entries<Book> {
+//!         Entries::default().and(BookIndex::On { shelf: book.shelf.clone() })
+//!     }
+//!     fn claims(book: &Book) -> Claims<Book> {
+//!         Claims::default().and(BookClaim::Title { title: book.title.clone() })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let store = Store::open(folder.path(), &[Book::TREE], Memory::default())?;
+//! let emma = Book { title: "Emma".into(), shelf: "A".into() };
+//! store.commit(Change::new().create::<Book>(&1, emma.clone())).await?;
+//!
+//! // Whoever read a record writes it only if nobody else did meanwhile.
+//! let read = store.get::<Book>(&1)?.ok_or("it is there")?;
+//! let moved = || Book { shelf: "B".into(), ..emma.clone() };
+//! store.commit(Change::new().replace::<Book>(&1, Some(&read), moved())).await?;
+//! let late = store.commit(Change::new().replace::<Book>(&1, Some(&read), moved())).await;
+//! assert!(matches!(late, Err(StoreError::Stale { .. })));
+//!
+//! // The index follows, and a second book of this title is refused.
+//! assert_eq!(store.newest(&BookIndex::On { shelf: "B".into() }, None, 10)?, [1]);
+//! let taken = store.commit(Change::new().create::<Book>(&2, emma)).await;
+//! assert!(matches!(taken, Err(StoreError::Taken { .. })));
+//! # Ok(())
+//! # }
+//! ```
 
 #![warn(missing_docs)]
 
