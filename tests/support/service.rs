@@ -74,10 +74,7 @@ impl Service {
             home: home.path().to_owned(),
             url: format!("http://127.0.0.1:{port}"),
             application_id: String::new(),
-            http: reqwest::blocking::Client::builder()
-                .timeout(Duration::from_secs(60))
-                .build()
-                .unwrap(),
+            http: reqwest::blocking::Client::builder().timeout(LONGEST).build().unwrap(),
             settings: settings
                 .iter()
                 .map(|(name, value)| {
@@ -137,7 +134,7 @@ impl Service {
         while !self.is_ready() {
             let exited = self.child.as_mut().unwrap().try_wait().unwrap();
             assert!(
-                exited.is_none() && begun.elapsed() < Duration::from_secs(60),
+                exited.is_none() && begun.elapsed() < LONGEST,
                 "not ready: {exited:?}\n{}",
                 self.last_words()
             );
@@ -363,7 +360,7 @@ impl Service {
 
     /// An HTTP client that calls from this loopback address.
     pub fn client_at(address: [u8; 4]) -> reqwest::blocking::Client {
-        let client = reqwest::blocking::Client::builder().timeout(Duration::from_secs(60));
+        let client = reqwest::blocking::Client::builder().timeout(LONGEST);
         client.local_address(std::net::IpAddr::from(address)).build().unwrap()
     }
 
@@ -427,7 +424,7 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
     })
 }
 
-/// How long [`eventually`] waits: builds and containers take long on a busy machine.
+/// How long anything is waited for: much takes long on a busy machine.
 const LONGEST: Duration = Duration::from_secs(180);
 
 /// Waits until `holds` is true, for at most [`LONGEST`].
