@@ -115,7 +115,7 @@ impl Visitor for Kinds<'_> {
         let g = &mut *self.gathered;
         one::<R>(self.store, self.findings, |key, kept| {
             g.known.insert(key.into());
-            g.at_work += u64::from(kept.pending().is_some());
+            g.at_work += u64::from(kept.task().is_some());
             let parent = R::parent_key(kept).filter(|_| !kept.is_deleted());
             g.parents.extend(parent.map(|parent| (key.to_owned(), parent)));
         })

@@ -10,7 +10,7 @@ use super::event::Event;
 use crate::world::World;
 use contract::{Fault, Id};
 use futures_util::future::LocalBoxFuture;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use std::{
     fmt::{self, Debug, Display},
     marker::PhantomData,
@@ -217,11 +217,35 @@ impl<E: std::error::Error> From<E> for Retry {
     }
 }
 
-/// The effect type of kinds without effects.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The effect and the outcome of kinds without effects.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Never {}
 
-/// [`Resource::perform`] of kinds without effects.
-pub fn no_effects<O>(effect: Never) -> LocalBoxFuture<'static, Result<O, Retry>> {
-    match effect {}
+/// The part of an `impl Resource` that a kind without effects needs for them.
+macro_rules! without_effects {
+    () => {
+        type Effect = $crate::runtime::resource::Never;
+        type Outcome = $crate::runtime::resource::Never;
+
+        fn on_outcome(
+            _: Self::State,
+            _: &$crate::runtime::resource::Moment<Self>,
+            never: Self::Outcome,
+        ) -> $crate::runtime::resource::Step<Self> {
+            match never {}
+        }
+
+        fn perform(
+            never: Self::Effect,
+            _: <Self as store::Record>::Key,
+            _: std::sync::Arc<$crate::runtime::resource::Kept<Self>>,
+            _: std::sync::Arc<$crate::world::World>,
+        ) -> futures_util::future::LocalBoxFuture<
+            'static,
+            Result<Self::Outcome, $crate::runtime::resource::Retry>,
+        > {
+            match never {}
+        }
+    };
 }
+pub(crate) use without_effects;

@@ -169,7 +169,7 @@ impl Cause {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Remove the trusted publishers, and disable the webhooks, that the account made before its
     /// deploy tokens ended.

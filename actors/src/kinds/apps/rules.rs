@@ -1,18 +1,13 @@
 //! The rules of an app.
 
-use crate::{
-    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, no_effects},
-    world::World,
-};
+use crate::runtime::resource::{Child, Kept, Moment, Resource, Step, without_effects};
 use contract::{
     AppId, Fault, Name, Patch, ProjectId, Sha256, Timestamp,
     apps::{ChannelPolicy, Platform},
     text::StoreIdentifier,
 };
-use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 use store::Change;
 
 #[derive(Debug, Clone, Copy)]
@@ -76,8 +71,7 @@ impl Resource for Apps {
     type New = App;
     type State = App;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, app: App) -> Result<Step<Self>, Fault> {
         Ok(Step::put(app))
@@ -87,22 +81,9 @@ impl Resource for Apps {
         app.on_command(at, command)
     }
 
-    fn on_outcome(_: App, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
-    }
-
     /// Earlier versions had one effect, for apps that were being deleted.
     fn adopt(kept: &mut Kept<Self>, _: &Value) {
         kept.deleting = true;
-    }
-
-    fn perform(
-        never: Never,
-        _: AppId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(never)
     }
 }
 

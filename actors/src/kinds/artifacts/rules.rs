@@ -80,7 +80,7 @@ pub enum Command {
     Remove,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Read the bytes, compare them with the declaration and the app, and keep them.
     Verify(Expected),

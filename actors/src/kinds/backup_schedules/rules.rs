@@ -10,7 +10,7 @@ use contract::{
     backups::{BackupKind, BackupSchedule},
 };
 use futures_util::future::LocalBoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use ulid::Ulid;
@@ -28,7 +28,7 @@ pub enum Command {
     Remove,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Create this backup. The id is fixed, so that a repeated effect creates no second one.
     BackUp(BackupId),

@@ -2,13 +2,10 @@
 
 use crate::{
     ports::sealed::Sealed,
-    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
-    world::World,
+    runtime::resource::{Child, Moment, Resource, Step, Unique, without_effects},
 };
-use contract::{AppId, CommerceChannelId, Fault, Name, Timestamp, WebUrl, checkouts::ChannelCheck};
-use futures_util::future::LocalBoxFuture;
+use contract::{AppId, Fault, Name, Timestamp, WebUrl, checkouts::ChannelCheck};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy)]
 pub struct CommerceChannels;
@@ -51,8 +48,7 @@ impl Resource for CommerceChannels {
     type New = New;
     type State = State;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = ();
+    without_effects!();
 
     fn create(at: &Moment<Self>, new: New) -> Result<Step<Self>, Fault> {
         Ok(Step::put(State { registered: new, created_at: at.now, updated_at: at.now }))
@@ -71,10 +67,6 @@ impl Resource for CommerceChannels {
         })
     }
 
-    fn on_outcome(_: State, _: &Moment<Self>, (): ()) -> Step<Self> {
-        Step::keep()
-    }
-
     fn claims(State { registered, .. }: &State) -> Vec<Unique<Self>> {
         let channel = CommerceChannelClaim::Channel { token: registered.channel_token.clone() };
         let store = CommerceChannelClaim::store(registered.app_id, &registered.store_id);
@@ -83,15 +75,6 @@ impl Resource for CommerceChannels {
         };
         // `Stale`: the call is decided again, and replaces the registration that exists.
         vec![Unique::new(channel, || Fault::Stale), Unique::new(store, taken)]
-    }
-
-    fn perform(
-        effect: Never,
-        _: CommerceChannelId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<(), Retry>> {
-        no_effects(effect)
     }
 }
 

@@ -72,7 +72,7 @@ pub enum Command {
     Remove,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Tell the owner and the admins that the credential expires in this many days.
     Warn(u32),

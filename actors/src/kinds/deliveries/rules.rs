@@ -70,7 +70,7 @@ pub enum Command {
     Remove,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Send the event. After a crash, the receiver may get it again, with the same `webhook-id`.
     Attempt,

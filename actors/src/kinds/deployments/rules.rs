@@ -89,7 +89,7 @@ pub enum Command {
     Remove,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Check whether the turn of the deployment has come.
     AwaitTurn,

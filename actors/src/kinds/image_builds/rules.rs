@@ -87,7 +87,7 @@ pub enum Command {
     Reached(u8),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Wait until the queue lets the build begin.
     AwaitTurn,

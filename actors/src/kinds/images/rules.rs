@@ -1,19 +1,14 @@
 //! The rules of a registered image. Callers see the stored state as it is.
 
-use crate::{
-    runtime::{
-        ref_count::RefCount,
-        resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
-    },
-    world::World,
+use crate::runtime::{
+    ref_count::RefCount,
+    resource::{Moment, Resource, Step, Unique, without_effects},
 };
 use contract::{
-    Description, Fault, ImageId, Patch, VersionName,
+    Description, Fault, Patch, VersionName,
     images::{DockerImage, DockerImageVersion, ImageVersionState},
     text::{ImageDigest, ImageRepository, Reason, Slug},
 };
-use futures_util::future::LocalBoxFuture;
-use std::sync::Arc;
 use store::{Change, Entries};
 
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +51,7 @@ impl Resource for Images {
     type New = DockerImage;
     type State = DockerImage;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, image: DockerImage) -> Result<Step<Self>, Fault> {
         Ok(Step::put(image))
@@ -69,10 +63,6 @@ impl Resource for Images {
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         on_command(image, at, command)
-    }
-
-    fn on_outcome(_: DockerImage, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
     }
 
     fn index(_: &DockerImage) -> Entries<Self> {
@@ -87,15 +77,6 @@ impl Resource for Images {
             )
         };
         vec![Unique::new(ImageClaim::Name { name: image.name.clone() }, taken)]
-    }
-
-    fn perform(
-        effect: Never,
-        _: ImageId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(effect)
     }
 }
 

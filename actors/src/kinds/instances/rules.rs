@@ -33,7 +33,6 @@ use contract::{
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -144,7 +143,7 @@ impl std::fmt::Debug for Command {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Observe the containers, and execute the next action.
     Reconcile,

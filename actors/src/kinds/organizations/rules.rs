@@ -108,7 +108,7 @@ pub enum Command {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Look whether there are projects.
     FindProjects,

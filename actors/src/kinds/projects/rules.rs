@@ -1,15 +1,8 @@
 //! The rules of a project. Its stored state is also the reply.
 
-use crate::{
-    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, no_effects},
-    world::World,
-};
-use contract::{
-    Description, Fault, Name, OrganizationId, Patch, ProjectId, UserId, projects::Project,
-};
-use futures_util::future::LocalBoxFuture;
+use crate::runtime::resource::{Child, Kept, Moment, Resource, Step, without_effects};
+use contract::{Description, Fault, Name, OrganizationId, Patch, UserId, projects::Project};
 use serde_json::Value;
-use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Projects;
@@ -35,8 +28,7 @@ impl Resource for Projects {
     type New = Project;
     type State = Project;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, project: Project) -> Result<Step<Self>, Fault> {
         Ok(Step::put(project))
@@ -50,22 +42,9 @@ impl Resource for Projects {
         Ok(on_command(project, at, command))
     }
 
-    fn on_outcome(_: Project, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
-    }
-
     /// Earlier versions had one effect, for projects that were being deleted.
     fn adopt(kept: &mut Kept<Self>, _: &Value) {
         kept.deleting = true;
-    }
-
-    fn perform(
-        never: Never,
-        _: ProjectId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(never)
     }
 }
 

@@ -166,7 +166,7 @@ impl std::fmt::Debug for Command {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Hand every queued publication to its target.
     Publish,

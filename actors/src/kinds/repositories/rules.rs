@@ -90,7 +90,7 @@ pub enum Command {
     Disconnect,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Read the repository. It changes nothing there, so it may run twice.
     Check,

@@ -84,7 +84,7 @@ pub enum Command {
     Remove,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Ask the provider.
     Look,

@@ -4,20 +4,15 @@ use crate::{
     kinds::images::Images,
     runtime::{
         ref_count::{RefCount, RefCountDelta},
-        resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
+        resource::{Moment, Resource, Step, Unique, without_effects},
     },
-    world::World,
 };
 use contract::{
-    Description, Fault, ImageId, Name, Patch, TemplateId,
+    Description, Fault, ImageId, Name, Patch,
     templates::{Pricing, SemanticVersion, Template, TemplateStatus, TemplateVersion},
     text::Slug,
 };
-use futures_util::future::LocalBoxFuture;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use store::{Change, Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +79,7 @@ impl Resource for Templates {
     type New = Template;
     type State = Template;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, template: Template) -> Result<Step<Self>, Fault> {
         Ok(Step::put(template))
@@ -99,10 +93,6 @@ impl Resource for Templates {
         on_command(template, at, command)
     }
 
-    fn on_outcome(_: Template, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
-    }
-
     fn index(template: &Template) -> Entries<Self> {
         let category = template.category.clone();
         Entries::default().and(TemplateIndex::All).and(TemplateIndex::Category { category })
@@ -112,15 +102,6 @@ impl Resource for Templates {
         let taken =
             || Fault::Exists("a template of this slug exists already; choose another slug".into());
         vec![Unique::new(TemplateClaim::Slug { slug: template.slug.clone() }, taken)]
-    }
-
-    fn perform(
-        effect: Never,
-        _: TemplateId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(effect)
     }
 }
 

@@ -2,15 +2,11 @@
 
 use crate::{
     kinds::accounts::Account,
-    runtime::resource::{
-        Child, Kept, Moment, Never, Resource, Retry, Step, Unique, Work, no_effects,
-    },
-    world::World,
+    runtime::resource::{Child, Moment, Never, Resource, Step, Unique, Work, without_effects},
 };
 use contract::{AppId, Fault, Name, Scope, Timestamp, TokenId, UserId, trusted_publishers::CiRun};
-use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 use store::{Change, Entries, Merge, Record};
 
 #[derive(Debug, Clone, Copy)]
@@ -73,8 +69,7 @@ impl Resource for Tokens {
     type New = Token;
     type State = Token;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, token: Token) -> Result<Step<Self>, Fault> {
         Ok(Step::put(token))
@@ -86,10 +81,6 @@ impl Resource for Tokens {
             Command::Revoke => Step::put(Token { revoked_at: Some(at.now), ..token }),
             Command::Remove => remove(at),
         })
-    }
-
-    fn on_outcome(_: Token, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
     }
 
     fn index(token: &Token) -> Entries<Self> {
@@ -119,15 +110,6 @@ impl Resource for Tokens {
 
     fn expires(_: &Token) -> bool {
         true
-    }
-
-    fn perform(
-        e: Never,
-        _: TokenId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(e)
     }
 }
 

@@ -87,7 +87,7 @@ impl Platform {
     fn check_stands(&self, id: PublisherId, maker: &Snapshot<Accounts>) -> Result<(), Fault> {
         let publisher = self.world.store.get::<TrustedPublishers>(&id)?;
         let is_ending = |publisher: &Publisher| {
-            maker.pending().is_some() && publisher.maker_epoch < maker.token_epoch
+            maker.ends_reach.is_some() && publisher.maker_epoch < maker.token_epoch
         };
         match publisher {
             Some(publisher) if !is_ending(&publisher.state) => Ok(()),

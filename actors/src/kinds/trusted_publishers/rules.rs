@@ -1,17 +1,13 @@
 //! The rules of a trusted publisher: the ids of its repository are fixed by the first exchange.
 
-use crate::{
-    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
-    world::World,
-};
+use crate::runtime::resource::{Child, Moment, Resource, Step, Unique, without_effects};
 use contract::{
-    AppId, Fault, PublisherId, UserId,
+    AppId, Fault, UserId,
     text::{HostId, RepositoryName},
     trusted_publishers::TrustedPublisher,
 };
-use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{ops::Deref, sync::Arc};
+use std::ops::Deref;
 use store::Entries;
 
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +46,7 @@ impl Resource for TrustedPublishers {
     type New = Publisher;
     type State = Publisher;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, publisher: Publisher) -> Result<Step<Self>, Fault> {
         Ok(Step::put(publisher))
@@ -79,10 +74,6 @@ impl Resource for TrustedPublishers {
         Ok(Step::put(publisher))
     }
 
-    fn on_outcome(_: Publisher, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
-    }
-
     fn index(publisher: &Publisher) -> Entries<Self> {
         Entries::default()
             .and(TrustedPublisherIndex::of(&publisher.repository))
@@ -97,15 +88,6 @@ impl Resource for TrustedPublishers {
             )
         };
         vec![Unique::new(TrustedPublisherClaim::of(publisher), taken)]
-    }
-
-    fn perform(
-        effect: Never,
-        _: PublisherId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(effect)
     }
 }
 

@@ -3,17 +3,16 @@
 
 use crate::{
     ports::sealed::Sealed,
-    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, no_effects},
+    runtime::resource::{Child, Kept, Moment, Resource, Step, without_effects},
     world::World,
 };
 use contract::{
     Description, Fault, OrganizationId, Patch, Timestamp, UserId, WebUrl, WebhookId,
     webhooks::EventType,
 };
-use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 use store::Entries;
 
 #[derive(Debug, Clone, Copy)]
@@ -110,8 +109,7 @@ impl Resource for Webhooks {
     type New = Webhook;
     type State = Webhook;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    without_effects!();
 
     fn create(_: &Moment<Self>, webhook: Webhook) -> Result<Step<Self>, Fault> {
         Ok(Step::put(webhook))
@@ -165,10 +163,6 @@ impl Resource for Webhooks {
         Ok(Step::put(webhook))
     }
 
-    fn on_outcome(_: Webhook, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
-    }
-
     /// Earlier versions had one effect, for webhooks that were being deleted.
     fn adopt(kept: &mut Kept<Self>, _: &Value) {
         (kept.deleting, kept.state.enabled) = (true, false);
@@ -182,15 +176,6 @@ impl Resource for Webhooks {
 
     fn removed(id: WebhookId, webhook: &Webhook, world: &World) {
         world.webhooks.remove(webhook.organization_id, id);
-    }
-
-    fn perform(
-        never: Never,
-        _: WebhookId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(never)
     }
 }
 
