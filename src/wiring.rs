@@ -14,20 +14,16 @@ use actix_rt::ArbiterHandle;
 use actors::{
     kinds::{
         accounts::{AccountClaim, Accounts},
-        commerce_channels::CommerceChannels,
-        credentials::Credentials,
-        instances::InstanceIndex,
-        repositories::Repositories,
         templates::catalogue::Catalogue,
-        webhooks::Webhooks,
     },
     operators::installation::{Installation, This},
-    platform::{DefaultTemplates, Platform, Settings, kinds},
+    platform::{DefaultTemplates, Platform, Settings},
     ports::{
         Ports, Random, Site,
         ci::{Central, Ci},
         sealed::Sealer,
     },
+    records,
     runtime::directory::Rules,
 };
 use app_stores::{
@@ -54,7 +50,7 @@ pub struct Wired {
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
     let random = Random::default();
-    let store = Database::open(&args.data.join("store"), &kinds(), Memory::default())
+    let store = Database::open(&args.data.join("store"), &records::trees(), Memory::default())
         .map_err(|e| e.to_string())?;
     if args.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
         tracing::warn!(
@@ -153,7 +149,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
 async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, String> {
     let text = |e: StoreError| e.to_string();
     let known = store.get::<Installation>(&This).map_err(text)?;
-    let has_secrets = || Ok(known.is_some() || has_secrets(store).map_err(std::io::Error::other)?);
+    let has_secrets =
+        || Ok(known.is_some() || records::has_secrets(store).map_err(std::io::Error::other)?);
     let is_new = store.is_empty().map_err(text)?;
     let keys = secrets::keys(data, random, is_new, has_secrets);
     let keys = keys.map_err(|e| format!("the keys: {e}"))?;
@@ -170,31 +167,6 @@ async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, St
         store.commit(change).await.map_err(text)?;
     }
     Ok(keys)
-}
-
-/// Whether the store holds something that the encryption key sealed.
-fn has_secrets(store: &Database) -> Result<bool, StoreError> {
-    if store.count(&InstanceIndex::All)? > 0
-        || !store.keys::<Credentials>(None, 1)?.is_empty()
-        || !store.keys::<CommerceChannels>(None, 1)?.is_empty()
-        || !store.keys::<Webhooks>(None, 1)?.is_empty()
-    {
-        return Ok(true);
-    }
-    let mut before = None;
-    loop {
-        let page = store.keys::<Repositories>(before.as_ref(), 500)?;
-        for key in &page {
-            let found = store.get::<Repositories>(key)?;
-            if found.is_some_and(|found| found.state.source.has_secret()) {
-                return Ok(true);
-            }
-        }
-        before = page.last().copied();
-        if before.is_none() {
-            return Ok(false);
-        }
-    }
 }
 
 /// The stores that publish apps.

@@ -6,8 +6,8 @@ use actors::{
         builds::{Builds, Place, State},
         deliveries::{Deliveries, State as Delivery},
     },
-    platform::kinds,
     ports::Random,
+    records::trees,
     runtime::resource::Kept,
 };
 use contract::{
@@ -69,7 +69,7 @@ fn one_page_of_a_long_list_reads_a_bounded_number_of_records() {
 
 /// Writes builds of one app for Android, and deliveries of one webhook, of which the oldest failed.
 fn fill(service: &Service, app: AppId, hook: WebhookId) {
-    let store = Store::open(&service.data().join("store"), &kinds(), Memory::default()).unwrap();
+    let store = Store::open(&service.data().join("store"), &trees(), Memory::default()).unwrap();
     let random = Random::default();
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let begun = Timestamp::from_millis(i64::try_from(begun).unwrap());

@@ -13,5 +13,6 @@ pub mod kinds;
 pub mod operators;
 pub mod platform;
 pub mod ports;
+pub mod records;
 pub mod runtime;
 pub mod world;

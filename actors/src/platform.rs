@@ -2,11 +2,7 @@
 
 use crate::{
     call::{authn::Authn, context::Call},
-    kinds::{
-        accounts::Lockout,
-        organizations::MailLimit,
-        table::{Owners, STORED},
-    },
+    kinds::{accounts::Lockout, organizations::MailLimit, table::Owners},
     ports::Ports,
     runtime::directory::Rules,
     world::World,
@@ -14,7 +10,7 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, WebUrl, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
-use store::{Record, Store};
+use store::Store;
 
 /// The settings, fixed when the service starts.
 #[derive(Clone)]
@@ -87,34 +83,6 @@ pub struct Platform {
 
 impl Server for Platform {
     type Context = Call;
-}
-
-/// The trees of the records that are not resources.
-const DERIVED: &[&str] = &[
-    <crate::kinds::accounts::Session as Record>::TREE,
-    <crate::kinds::organizations::Memberships as Record>::TREE,
-    <crate::kinds::artifacts::ArtifactRefs as Record>::TREE,
-    <crate::kinds::releases::Current as Record>::TREE,
-    <crate::kinds::tokens::LastUse as Record>::TREE,
-    <crate::runtime::ref_count::RefCount as Record>::TREE,
-    <crate::runtime::reachability::ForwardedRequest as Record>::TREE,
-    <crate::kinds::templates::catalogue::Shipped as Record>::TREE,
-    <crate::kinds::instances::metrics::HourlyMetrics as Record>::TREE,
-    <crate::kinds::deployments::DeploymentHistory as Record>::TREE,
-    <crate::kinds::webhooks::outbox::Outgoing as Record>::TREE,
-    <crate::kinds::webhooks::Payload as Record>::TREE,
-    <crate::runtime::clock_watch::Seen as Record>::TREE,
-    <crate::runtime::reindex::IndexVersion as Record>::TREE,
-    <crate::runtime::progress_log::Line as Record>::TREE,
-    <crate::kinds::builds::Chunk as Record>::TREE,
-    <crate::call::idempotency::StoredReply as Record>::TREE,
-    <crate::call::audit::Event as Record>::TREE,
-    <crate::operators::installation::Installation as Record>::TREE,
-];
-
-/// The names of all trees in the store.
-pub fn kinds() -> Vec<&'static str> {
-    [STORED, DERIVED].concat()
 }
 
 impl Platform {

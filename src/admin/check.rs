@@ -4,26 +4,22 @@
 use super::{dump::open, note};
 use crate::adapters::binaries::hash;
 use actors::{
-    call::{audit::Event, idempotency::StoredReply},
     kinds::{
-        accounts::{Accounts, Session},
+        accounts::Accounts,
         artifacts::{ArtifactRefs, Artifacts},
-        builds::Chunk,
         deliveries::Deliveries,
-        deployments::DeploymentHistory,
-        instances::{Instances, metrics::HourlyMetrics},
+        instances::Instances,
         organizations::{Memberships, Organizations},
         releases::{Current, Releases},
-        table::{self, Visitor},
-        templates::{Templates, catalogue::Shipped},
-        tokens::LastUse,
-        webhooks::{Payload, outbox::Outgoing},
+        table,
+        templates::Templates,
+        webhooks::Payload,
     },
-    operators::installation::Installation,
-    platform,
+    records::{self, Visitor},
     runtime::{
-        clock_watch, progress_log::Line, reachability::ForwardedRequest, ref_count::RefCount,
-        reindex::IndexVersion, resource::Resource,
+        ref_count::RefCount,
+        resource::Resource,
+        side_record::{End, SideRecord},
     },
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
@@ -64,29 +60,12 @@ struct Gathered {
     at_work: u64,
 }
 
-/// What is wrong, and what was looked at.
-#[derive(Default)]
-struct Findings {
-    all: Vec<Finding>,
-    /// The trees whose records were read.
-    trees: BTreeSet<&'static str>,
-}
-
 /// Checks a data directory. The error names the number of findings.
 pub fn check(data: &Path) -> Result<(), String> {
     let store = open(data)?;
-    // As at a start: what an earlier version did not index is no finding.
-    let indexed = store.clone().into();
-    let reindexed = actix_rt::System::new().block_on(table::reindex(&indexed));
-    reindexed.map_err(|e| e.to_string())?;
-    let mut found = Findings::default();
-    let gathered = read(&store, &mut found).map_err(|e| e.to_string())?;
-    let Findings { all: mut findings, trees } = found;
-    let unread = platform::kinds().into_iter().filter(|tree| !trees.contains(tree));
-    findings.extend(unread.map(|tree| Finding(format!("the records of {tree} were not checked"))));
-    compare(&gathered, &mut findings);
-    bytes(data, &gathered, &mut findings);
+    let inspected = inspect(&store, data);
     store.close();
+    let (gathered, findings) = inspected?;
     for Finding(finding) in &findings {
         note(finding);
     }
@@ -101,46 +80,78 @@ pub fn check(data: &Path) -> Result<(), String> {
     Err(format!("{} findings", findings.len()))
 }
 
-/// Reads what all kinds have in common: the record, its parent and whether its owner is awake.
-struct Kinds<'a> {
+fn inspect(store: &Store, data: &Path) -> Result<(Gathered, Vec<Finding>), String> {
+    // As at a start: what an earlier version did not index is no finding.
+    let indexed = store.clone().into();
+    let reindexed = actix_rt::System::new().block_on(table::reindex(&indexed));
+    reindexed.map_err(|e| e.to_string())?;
+    let mut findings = Vec::new();
+    let gathered = read(store, &mut findings).map_err(|e| e.to_string())?;
+    compare(&gathered, &mut findings);
+    bytes(data, &gathered, &mut findings);
+    Ok((gathered, findings))
+}
+
+/// Reads what all records have in common: that they can be read and found, with which resource they end,
+/// and whether an owner is awake.
+struct All<'a> {
     store: &'a Store,
-    findings: &'a mut Findings,
+    findings: &'a mut Vec<Finding>,
     gathered: &'a mut Gathered,
 }
 
-impl Visitor for Kinds<'_> {
+impl Visitor for All<'_> {
     type Error = StoreError;
 
-    fn visit<R: Resource>(&mut self) -> Result<(), StoreError> {
+    fn resource<R: Resource>(&mut self) -> Result<(), StoreError> {
         let g = &mut *self.gathered;
-        one::<R>(self.store, self.findings, |key, kept| {
+        let (_, found) = self.store.check::<R>(|key, kept, _| {
             g.known.insert(key.into());
             g.at_work += u64::from(kept.task().is_some());
             let parent = R::parent_key(kept).filter(|_| !kept.is_deleted());
             g.parents.extend(parent.map(|parent| (key.to_owned(), parent)));
-        })
+        })?;
+        self.findings.extend(found);
+        Ok(())
+    }
+
+    fn side_record<R: SideRecord>(&mut self) -> Result<(), StoreError> {
+        let g = &mut *self.gathered;
+        let (_, found) = self.store.check::<R>(|key, record, findings| {
+            let record_key = || format!("the record {key} of {}", R::TREE);
+            let parent = match (record.end(), key.parse::<R::Key>()) {
+                (End::With(id), _) => id,
+                (End::WithKey, Ok(key)) => R::named_by(&key),
+                (End::WithKey, Err(_)) => {
+                    return findings.push(Finding(format!("{} has no valid key", record_key())));
+                }
+                (End::At(_) | End::WhenUsed | End::Never, _) => return,
+            };
+            g.parents.push((record_key(), parent));
+        })?;
+        self.findings.extend(found);
+        Ok(())
     }
 }
 
-fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> {
+fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
     let mut g = Gathered::default();
-    table::visit(&mut Kinds { store, findings, gathered: &mut g })?;
-    // What only some kinds have. `table::visit` has already checked these records.
-    let seen = &mut Findings::default();
-    one::<Accounts>(store, seen, |key, account| {
+    records::visit(&mut All { store, findings, gathered: &mut g })?;
+    // What only some kinds have.
+    each::<Accounts>(store, |key, account| {
         g.parents.push((key.into(), account.personal.to_string()));
     })?;
-    one::<Organizations>(store, seen, |key, organization| {
+    each::<Organizations>(store, |key, organization| {
         let members = organization.members.iter();
         g.memberships.extend(members.map(|m| (m.user.to_string(), key.to_owned())));
     })?;
-    one::<Artifacts>(store, seen, |key, upload| {
+    each::<Artifacts>(store, |key, upload| {
         let artifact = &upload.artifact;
         if let (ArtifactState::Verified, Some(sha256)) = (artifact.state, &artifact.sha256) {
             g.verified.insert(key.into(), sha256.to_string());
         }
     })?;
-    one::<Releases>(store, seen, |key, state| {
+    each::<Releases>(store, |key, state| {
         let artifacts = state.release.artifact_ids.iter();
         g.holds.extend(artifacts.map(|artifact| (artifact.to_string(), key.to_owned())));
         if state.release.state == ReleaseState::Published {
@@ -148,7 +159,7 @@ fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> 
         }
         g.to_be_told.extend(state.to_tell.iter().map(ToString::to_string));
     })?;
-    one::<Templates>(store, seen, |key, template| {
+    each::<Templates>(store, |key, template| {
         for version in &template.versions {
             let images: BTreeSet<_> = version.services.iter().map(|s| s.image_id).collect();
             for image in images {
@@ -157,67 +168,46 @@ fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> 
             }
         }
     })?;
-    one::<Instances>(store, seen, |key, instance| {
+    each::<Instances>(store, |key, instance| {
         if !instance.is_deleted() {
             let template = instance.template_id.to_string();
             *g.uses.entry(template.clone()).or_default() += 1;
             g.parents.push((key.into(), template));
         }
     })?;
-    one::<Deliveries>(store, seen, |_, state| {
+    each::<Deliveries>(store, |_, state| {
         let waits = state.organization_id.filter(|_| state.delivery.finished_at.is_none());
         let shared = state.payload.is_none().then(|| state.delivery.message_id.to_string());
         for used in waits.map(|id| id.to_string()).into_iter().chain(shared) {
             *g.uses.entry(used).or_default() += 1;
         }
     })?;
-    one::<Memberships>(store, findings, |user, memberships| {
+    each::<Memberships>(store, |user, memberships| {
         let organizations = memberships.organizations.keys();
         g.reaches.extend(organizations.map(|id| (user.to_owned(), id.to_string())));
     })?;
-    one::<ArtifactRefs>(store, findings, |artifact, refs| {
+    each::<ArtifactRefs>(store, |artifact, refs| {
         let releases = refs.releases.iter();
         g.held.extend(releases.map(|release| (artifact.to_owned(), release.to_string())));
     })?;
-    one::<Current>(store, findings, |_, current| {
+    each::<Current>(store, |_, current| {
         g.current.insert(current.release.to_string());
     })?;
-    one::<RefCount>(store, findings, |key, refs| {
+    each::<RefCount>(store, |key, refs| {
         g.used.insert(key.into(), refs.count);
     })?;
-    one::<Payload>(store, findings, |key, payload| {
+    each::<Payload>(store, |key, payload| {
         g.used.insert(key.into(), payload.uses());
     })?;
-    one::<Line>(store, findings, |_, line| {
-        g.parents.push(("a line of a log".into(), line.of.clone()));
-    })?;
-    one::<Chunk>(store, findings, |_, chunk| {
-        g.parents.push(("a log".into(), chunk.of.to_string()));
-    })?;
-    one::<Outgoing>(store, findings, |_, _| {})?;
-    one::<LastUse>(store, findings, |_, _| {})?;
-    one::<HourlyMetrics>(store, findings, |_, _| {})?;
-    one::<Shipped>(store, findings, |_, _| {})?;
-    one::<ForwardedRequest>(store, findings, |_, _| {})?;
-    one::<DeploymentHistory>(store, findings, |_, _| {})?;
-    one::<Session>(store, findings, |_, _| {})?;
-    one::<StoredReply>(store, findings, |_, _| {})?;
-    one::<Event>(store, findings, |_, _| {})?;
-    one::<Installation>(store, findings, |_, _| {})?;
-    one::<IndexVersion>(store, findings, |_, _| {})?;
-    one::<clock_watch::Seen>(store, findings, |_, _| {})?;
     Ok(g)
 }
 
-fn one<R: Record>(
+/// Reads every record of a kind. What is wrong with the record itself was found before.
+fn each<R: Record>(
     store: &Store,
-    findings: &mut Findings,
     mut each: impl FnMut(&str, &R::Content),
 ) -> Result<(), StoreError> {
-    let (_, found) = store.check::<R>(|key, content, _| each(key, content))?;
-    findings.all.extend(found);
-    findings.trees.insert(R::TREE);
-    Ok(())
+    store.check::<R>(|key, content, _| each(key, content)).map(drop)
 }
 
 fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
@@ -235,9 +225,6 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
     }
     for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
         findings.push(Finding(format!("{child} refers to {parent}, which does not exist")));
-    }
-    for release in g.current.iter().filter(|release| !g.known.contains(*release)) {
-        findings.push(Finding(format!("{release} is current but does not exist")));
     }
     for release in
         g.published.difference(&g.current).filter(|release| !g.to_be_told.contains(*release))
@@ -263,5 +250,32 @@ fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
                 findings.push(Finding(format!("the bytes of {artifact} cannot be read: {e}")))
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests")]
+mod tests {
+    use super::*;
+    use actors::runtime::progress_log::Line;
+    use contract::{EventId, Timestamp, deployments::StepName};
+    use store::{Change, Memory};
+
+    #[test]
+    fn a_line_that_outlived_its_build_is_a_finding() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let store = Store::open(&path, &records::trees(), Memory::default()).unwrap();
+        let (key, build) = ("evt_00000000000000000000000001", "job_00000000000000000000000002");
+        let id: EventId = key.parse().unwrap();
+        let at = Timestamp::from_millis(1);
+        let line = Line { of: build.into(), at, step: StepName::Build, text: "done".into() };
+        let change = Change::new().append::<Line>(&id, &line);
+        actix_rt::System::new().block_on(store.commit(change)).unwrap();
+        let (_, findings) = inspect(&store, folder.path()).unwrap();
+        let said: Vec<_> = findings.iter().map(|Finding(said)| said.as_str()).collect();
+        let lost = format!("the record {key} of logLine refers to {build}, which does not exist");
+        assert_eq!(said, [lost]);
+        store.close();
     }
 }

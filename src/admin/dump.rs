@@ -2,7 +2,7 @@
 
 use super::note;
 use crate::secrets;
-use actors::platform::kinds;
+use actors::records::trees;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use std::{
     fs::File,
@@ -58,7 +58,7 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     if partial.exists() {
         std::fs::remove_dir_all(&partial).map_err(|e| at(&e))?;
     }
-    let store = Store::open(&partial, &kinds(), Memory::default()).map_err(|e| e.to_string())?;
+    let store = Store::open(&partial, &trees(), Memory::default()).map_err(|e| e.to_string())?;
     let rows = store
         .load(&mut BufReader::new(GzDecoder::new(BufReader::new(input))))
         .map_err(|e| e.to_string())?;
@@ -72,5 +72,5 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
 
 /// Opens the store. Fails while a server uses it.
 pub fn open(data: &Path) -> Result<Store, String> {
-    Store::open(&data.join("store"), &kinds(), Memory::default()).map_err(|e| e.to_string())
+    Store::open(&data.join("store"), &trees(), Memory::default()).map_err(|e| e.to_string())
 }

@@ -7,13 +7,10 @@ use crate::{
 };
 use actix_rt::SystemRunner;
 use actors::{
-    kinds::{
-        deployments::DeploymentHistory,
-        table::{self, Visitor},
-    },
     operators::installation::{Installation, This},
     ports::{Random, sealed::Sealer},
-    runtime::resource::Resource,
+    records::{self, Visitor},
+    runtime::{resource::Resource, side_record::SideRecord},
 };
 use std::path::Path;
 use store::{Change, Record, Store};
@@ -79,8 +76,7 @@ fn know(store: &Store, present: Installation) -> Result<(), String> {
 /// that were.
 fn reseal(store: &Store, sealer: Sealer) -> Result<usize, String> {
     let mut records = Records { store, sealer, system: actix_rt::System::new(), sealed: 0 };
-    table::visit(&mut records)?;
-    records.every::<DeploymentHistory>(|key| DeploymentHistory::instance(key).to_owned())?;
+    records::visit(&mut records)?;
     Ok(records.sealed)
 }
 
@@ -98,20 +94,24 @@ struct Records<'a> {
 impl Visitor for Records<'_> {
     type Error = String;
 
-    fn visit<R: Resource>(&mut self) -> Result<(), String> {
+    fn resource<R: Resource>(&mut self) -> Result<(), String> {
         self.every::<R>(ToString::to_string)
+    }
+
+    fn side_record<R: SideRecord>(&mut self) -> Result<(), String> {
+        self.every::<R>(R::named_by)
     }
 }
 
 impl Records<'_> {
-    /// Every record of a kind. `owner` names the object for which the record with a key seals, apart
+    /// Every record of a kind. `named_by` gives the object for which the record with a key seals, apart
     /// from those that its content names.
-    fn every<R: Record>(&mut self, owner: impl Fn(&R::Key) -> String) -> Result<(), String> {
+    fn every<R: Record>(&mut self, named_by: impl Fn(&R::Key) -> String) -> Result<(), String> {
         let mut before: Option<R::Key> = None;
         loop {
             let keys = self.store.keys::<R>(before.as_ref(), PAGE).map_err(|e| e.to_string())?;
             for key in &keys {
-                let done = self.one::<R>(key, &owner(key));
+                let done = self.one::<R>(key, &named_by(key));
                 done.map_err(|e| format!("{} {key}: {e}", R::TREE))?;
             }
             let Some(last) = keys.into_iter().last() else { return Ok(()) };
@@ -139,7 +139,7 @@ impl Records<'_> {
 #[allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 mod tests {
     use super::*;
-    use actors::platform::kinds;
+    use actors::{kinds::deployments::DeploymentHistory, records::trees};
     use contract::{InstanceId, deployments::DeploymentTarget};
     use store::Memory;
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_variables_that_a_deployment_history_keeps_are_sealed_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("store"), &kinds(), Memory::default()).unwrap();
+        let store = Store::open(&folder.path().join("store"), &trees(), Memory::default()).unwrap();
         let owner = "ins_00000000000000000000000007";
         let instance: InstanceId = owner.parse().unwrap();
         let sealed = Sealer::new([7; 32]).seal(owner, "hunter2").unwrap();
@@ -166,8 +166,10 @@ mod tests {
         .unwrap();
         let key = DeploymentHistory::key(instance, DeploymentTarget::Backend);
         let change = Change::new().create::<DeploymentHistory>(&key, history);
+        assert!(!records::has_secrets(&store).unwrap());
         actix_rt::System::new().block_on(store.commit(change)).unwrap();
 
+        assert!(records::has_secrets(&store).unwrap());
         let both = Sealer::with_older([8; 32], &[[7; 32]]);
         assert_eq!(reseal(&store, both.clone()), Ok(1));
         assert_eq!(reseal(&store, both), Ok(0));

@@ -1,9 +1,8 @@
 //! The sweeper: removes expired records, and tells owners when the time of their work has come.
 
 use crate::{
-    call::idempotency::StoredReply,
-    kinds::{accounts::Session, instances::metrics::HourlyMetrics},
     platform::Platform,
+    records,
     runtime::{
         clock_watch,
         entries::{self, Deadline},
@@ -22,11 +21,10 @@ use futures_util::{
     stream,
 };
 use std::time::Duration;
-use store::{Change, Record};
 
 /// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
-/// Expired records, and resources that are due, read at a time.
+/// Resources that are due, read at a time.
 const BATCH: usize = 500;
 /// How many resources of a kind are told at the same time.
 const AT_A_TIME: usize = 16;
@@ -86,16 +84,15 @@ pub async fn sweep(platform: &Platform) {
     join(kinds, forget_expired(platform)).await;
 }
 
-/// Drops idle rate-limit buckets, and removes expired sessions, stored replies and hourly metrics.
+/// Drops idle rate-limit buckets, and removes the records whose time is over.
 async fn forget_expired(platform: &Platform) {
     platform.authn.limiter.forget_idle();
     let world = &platform.world;
     let (store, now) = (&world.store, world.ports.clock.now());
     match clock_watch::look(store, &world.ports.clock).await {
         Ok(None) => {
-            log(forget::<Session>(store, now, |session| session.expires_at).await);
-            log(forget::<StoredReply>(store, now, |replay| replay.expires_at).await);
-            log(forget::<HourlyMetrics>(store, now, |hour| hour.expires_at).await);
+            let faults = records::forget_expired(store, now).await;
+            faults.into_iter().for_each(|fault| log(Err(fault)));
         }
         Ok(Some(_)) => {}
         Err(fault) => log(Err(fault)),
@@ -106,29 +103,6 @@ async fn forget_expired(platform: &Platform) {
 fn log(done: Result<(), Fault>) {
     if let Err(e) = done {
         tracing::warn!(error = %e, "a part of a sweep failed; the next sweep tries again");
-    }
-}
-
-/// Removes the expired records of a kind.
-async fn forget<R: Record>(
-    store: &Store,
-    now: Timestamp,
-    ends: fn(&R::Content) -> Timestamp,
-) -> Result<(), Fault> {
-    loop {
-        let due = store.before::<R>(&Deadline(now), BATCH)?;
-        for key in &due {
-            if let Some(seen) = store.get::<R>(key)?.filter(|seen| ends(seen) <= now) {
-                match store.commit(Change::new().remove::<R>(key, &seen)).await {
-                    // The record changed meanwhile and expires later.
-                    Ok(()) | Err(Fault::Stale) => {}
-                    Err(e) => return Err(e),
-                }
-            }
-        }
-        if due.len() < BATCH {
-            return Ok(());
-        }
     }
 }
 

@@ -1,23 +1,22 @@
 //! The audit log: who changed what. The transaction of a change also writes its entry.
 
-use contract::{EventId, UserId, operators::AuditEvent};
+use crate::runtime::side_record::{End, SideRecord};
+use contract::{UserId, operators::AuditEvent};
 use serde::{Deserialize, Serialize};
-use store::{Entries, Record};
+use store::Entries;
 
 /// An entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Event(pub AuditEvent);
 
-impl Record for Event {
-    const TREE: &'static str = "audit";
-    const SCHEMA: u16 = 1;
-    const CACHED: bool = false;
-    type Key = EventId;
-    type Content = Self;
+impl SideRecord for Event {
+    fn end(&self) -> End {
+        End::Never
+    }
 
-    fn index(event: &Self) -> Entries<Self> {
-        Entries::default().and_all(event.0.user_id.map(|user| EventIndex::User { user }))
+    fn index(&self) -> Entries<Self> {
+        Entries::default().and_all(self.0.user_id.map(|user| EventIndex::User { user }))
     }
 }
 

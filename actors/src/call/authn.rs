@@ -251,7 +251,9 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
     }
     let used = world.store.get::<LastUse>(&token_id)?;
     if used.is_none_or(|used| now.since(used.at) >= LastUse::EVERY) {
-        world.store.note(Change::new().merge::<LastUse>(&token_id, now));
+        // Only while the token is there: nobody would remove the record afterwards.
+        let change = Change::new().require::<Tokens>(&token_id, &token);
+        world.store.note(change.merge::<LastUse>(&token_id, now));
     }
     Ok(SignedIn { id, account, credential: Credential::Token(token_id, token) })
 }

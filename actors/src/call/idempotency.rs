@@ -4,14 +4,14 @@
 use crate::{
     call::context::{Caller, Credential, SignedIn},
     platform::Platform,
-    runtime::entries::Deadline,
+    runtime::side_record::{End, SideRecord},
 };
 use contract::{Fault, FieldProblem, Reply, Timestamp};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{net::IpAddr, time::Duration};
-use store::{Change, Entries, Record};
+use store::Change;
 
 /// How long a reply is stored.
 pub const LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -146,13 +146,8 @@ impl StoredReply {
     }
 }
 
-impl Record for StoredReply {
-    const TREE: &'static str = "replay";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
-
-    fn index(replay: &Self) -> Entries<Self> {
-        Entries::default().and(Deadline(replay.expires_at))
+impl SideRecord for StoredReply {
+    fn end(&self) -> End {
+        End::At(self.expires_at)
     }
 }

@@ -3,11 +3,11 @@
 //! Keys lie in a file beside the store. With other keys, every secret in the store would be
 //! unreadable, so the store knows fingerprints of its keys, which say nothing about them.
 
+use crate::runtime::side_record::{End, SideRecord};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
-use store::Record;
 
 /// The shape of all records together. A program refuses a store with a higher number: it would drop
 /// what it does not know when it writes a record. Raise it with each field that must not be lost.
@@ -45,11 +45,10 @@ impl FromStr for This {
     }
 }
 
-impl Record for Installation {
-    const TREE: &'static str = "installation";
-    const SCHEMA: u16 = 1;
-    type Key = This;
-    type Content = Self;
+impl SideRecord for Installation {
+    fn end(&self) -> End {
+        End::Never
+    }
 }
 
 /// The fingerprint of a key.

@@ -5,16 +5,35 @@ use chacha20poly1305::{
     aead::{Aead, Payload},
 };
 use data_encoding::BASE64;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::{fmt, sync::Arc};
+use std::{cell::Cell, fmt, sync::Arc};
 
 /// An encrypted secret, bound to its owner. The text names the key that sealed it; texts of the
 /// first versions name none.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(String);
+
+thread_local! {
+    /// How many sealed texts this thread has serialized.
+    static SERIALIZED: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Serialize for Sealed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SERIALIZED.set(SERIALIZED.get().wrapping_add(1));
+        self.0.serialize(serializer)
+    }
+}
+
+/// How many sealed texts there are in a record, wherever its types have them.
+pub fn count(record: &impl Serialize) -> Result<usize, serde_json::Error> {
+    let before = SERIALIZED.get();
+    serde_json::to_writer(std::io::sink(), record)?;
+    Ok(SERIALIZED.get().wrapping_sub(before))
+}
 
 impl fmt::Debug for Sealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,6 +194,27 @@ mod tests {
         assert_eq!(Sealer::new([8; 32]).open("ins_1", &sealed), Err(SealError::Foreign));
         assert_ne!(sealed, sealer.seal("ins_1", "hunter2").unwrap(), "each time another nonce");
         assert!(!format!("{sealed:?}").contains(&sealed.0));
+    }
+
+    #[test]
+    fn sealed_texts_are_counted_wherever_they_are() {
+        #[derive(Serialize)]
+        #[serde(tag = "kind")]
+        enum Named {
+            One { secret: Sealed },
+        }
+        #[derive(Serialize)]
+        struct Record {
+            list: Vec<Option<Sealed>>,
+            #[serde(flatten)]
+            named: Named,
+            plain: String,
+        }
+        let sealed = Sealer::new([7; 32]).seal("ins_1", "hunter2").unwrap();
+        let named = Named::One { secret: sealed.clone() };
+        let list = vec![None, Some(sealed.clone())];
+        let record = Record { list, named, plain: sealed.0 };
+        assert_eq!(count(&record).unwrap(), 2);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Watches the clock of the machine. After a jump, what seems to have expired may not have: deletions by
 //! time wait until an operator confirms the clock, or until it has run evenly for a while.
 
-use super::store::Store;
+use super::{
+    side_record::{End, SideRecord},
+    store::Store,
+};
 use crate::ports::{Clock, Uptime};
 use contract::{Fault, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use store::{Change, Record};
+use store::Change;
 
 /// A larger difference is a jump.
 const TOLERATED_MS: i64 = 3_600_000;
@@ -35,11 +38,10 @@ pub struct Jump {
     pub by_ms: i64,
 }
 
-impl Record for Seen {
-    const TREE: &'static str = "clockSeen";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for Seen {
+    fn end(&self) -> End {
+        End::Never
+    }
 }
 
 impl Seen {

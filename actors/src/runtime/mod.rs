@@ -22,6 +22,7 @@ pub mod reachability;
 pub mod ref_count;
 pub mod reindex;
 pub mod resource;
+pub mod side_record;
 mod step;
 pub mod store;
 #[cfg(test)]

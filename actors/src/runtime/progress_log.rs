@@ -1,9 +1,10 @@
 //! The progress log: the output of deployments and builds, one record for each line.
 
+use super::side_record::{End, SideRecord};
 use crate::world::World;
 use contract::{EventId, Fault, Timestamp, deployments::StepName};
 use serde::{Deserialize, Serialize};
-use store::{Change, Entries, Record};
+use store::{Change, Entries};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
@@ -17,15 +18,13 @@ pub struct Line {
 /// Longer lines are cut, in characters.
 const LONGEST: usize = 2_000;
 
-impl Record for Line {
-    const TREE: &'static str = "logLine";
-    const SCHEMA: u16 = 1;
-    const CACHED: bool = false;
-    type Key = EventId;
-    type Content = Self;
+impl SideRecord for Line {
+    fn end(&self) -> End {
+        End::With(self.of.clone())
+    }
 
-    fn index(line: &Self) -> Entries<Self> {
-        Entries::default().and(LineIndex::of(&line.of))
+    fn index(&self) -> Entries<Self> {
+        Entries::default().and(LineIndex::of(&self.of))
     }
 }
 

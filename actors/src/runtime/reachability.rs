@@ -1,7 +1,10 @@
 //! Whether other machines reach this installation. The settings say so, or a request that a proxy
 //! forwarded: a proxy on the same machine makes a service reachable that listens on loopback only.
 
-use super::store::Store;
+use super::{
+    side_record::{End, SideRecord},
+    store::Store,
+};
 use crate::world::World;
 use contract::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,7 +12,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
-use store::{Change, Record};
+use store::Change;
 
 /// The first request that a proxy forwarded. The record stays, so a restart forgets nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -17,11 +20,10 @@ pub struct ForwardedRequest {
     pub at: Timestamp,
 }
 
-impl Record for ForwardedRequest {
-    const TREE: &'static str = "forwardedRequest";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for ForwardedRequest {
+    fn end(&self) -> End {
+        End::Never
+    }
 }
 
 /// The key of the only record.

@@ -2,8 +2,9 @@
 //! A user changes the count in its own transaction, so that an object cannot be removed while
 //! another user begins to use it.
 
+use super::side_record::{End, SideRecord};
 use serde::{Deserialize, Serialize};
-use store::{Merge, Record};
+use store::Merge;
 
 /// How many records use an object. An unused object has no count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -11,11 +12,10 @@ pub struct RefCount {
     pub count: u64,
 }
 
-impl Record for RefCount {
-    const TREE: &'static str = "uses";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for RefCount {
+    fn end(&self) -> End {
+        End::WhenUsed
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,9 +1,13 @@
 //! Index entries for records that an earlier version of the program wrote, which knew fewer entries.
 
-use super::{resource::Resource, store::Store};
+use super::{
+    resource::Resource,
+    side_record::{End, SideRecord},
+    store::Store,
+};
 use contract::Fault;
 use serde::{Deserialize, Serialize};
-use store::{Change, Record};
+use store::Change;
 
 /// Records whose entries are written in one change.
 const BATCH: usize = 500;
@@ -12,11 +16,10 @@ const BATCH: usize = 500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexVersion(u16);
 
-impl Record for IndexVersion {
-    const TREE: &'static str = "indexVersion";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for IndexVersion {
+    fn end(&self) -> End {
+        End::Never
+    }
 }
 
 /// Writes the index entries of all resources of a kind again, unless the store has them. A repetition

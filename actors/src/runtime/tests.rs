@@ -15,8 +15,8 @@ use super::{
     resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
 };
 use crate::{
-    platform,
     ports::{ManualClock, unavailable},
+    records,
     world::World,
 };
 use actix_rt::{Arbiter, System, task::yield_now};
@@ -161,7 +161,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         System::new().block_on(async {
             let kinds: Vec<_> =
-                platform::kinds().into_iter().chain([Probe::TREE, Hold::TREE]).collect();
+                records::trees().into_iter().chain([Probe::TREE, Hold::TREE]).collect();
             let store = Store::open(folder.path(), &kinds, Memory::default()).unwrap();
             let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
             let ports = unavailable::ports(clock.port(), Arc::new(Fake::default()));

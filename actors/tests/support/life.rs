@@ -12,7 +12,7 @@ pub async fn a_moment() {
 /// Opens the store when the life before has released it.
 pub async fn open(folder: &Path) -> Store {
     for _ in 0..10_000 {
-        match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
+        match Store::open(folder, &actors::records::trees(), Memory::default()) {
             Err(StoreError::InUse(_)) => a_moment().await,
             opened => return opened.unwrap(),
         }

@@ -9,8 +9,8 @@ use actors::{
         projects::Projects,
         releases::{Current, Releases, State},
     },
-    platform::kinds,
     ports::Random,
+    records::trees,
     runtime::resource::{Kept, Resource},
 };
 use contract::{
@@ -30,7 +30,7 @@ const BATCH: usize = 1000;
 
 /// Opens the store of a stopped service.
 pub fn open(home: &Path) -> Outcome<Store> {
-    Store::open(&home.join("data/run/store"), &kinds(), Memory::default()).or_say("the store")
+    Store::open(&home.join("data/run/store"), &trees(), Memory::default()).or_say("the store")
 }
 
 pub async fn commit(store: &Store, change: Change) -> Outcome<()> {

@@ -1,13 +1,16 @@
 //! Sessions. The store has only the digest of a session's token, as the key of the session.
 
-use crate::runtime::{entries::Deadline, store::Store};
+use crate::runtime::{
+    side_record::{End, SideRecord},
+    store::Store,
+};
 use contract::{Fault, SessionId, Timestamp, UserId};
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
-use store::{Change, Claims, Entries, Record};
+use store::{Change, Claims, Entries};
 
 /// How long a session lives after its last use.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -57,20 +60,17 @@ impl Session {
     }
 }
 
-impl Record for Session {
-    const TREE: &'static str = "session";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
-
-    fn index(session: &Self) -> Entries<Self> {
-        Entries::default()
-            .and(SessionIndex::User { user: session.user })
-            .and(Deadline(session.expires_at))
+impl SideRecord for Session {
+    fn end(&self) -> End {
+        End::At(self.expires_at)
     }
 
-    fn claims(session: &Self) -> Claims<Self> {
-        Claims::default().and(SessionClaim::Id { id: session.id })
+    fn index(&self) -> Entries<Self> {
+        Entries::default().and(SessionIndex::User { user: self.user })
+    }
+
+    fn claims(&self) -> Claims<Self> {
+        Claims::default().and(SessionClaim::Id { id: self.id })
     }
 }
 

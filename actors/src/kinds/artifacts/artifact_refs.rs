@@ -1,10 +1,11 @@
 //! The releases that refer to an artifact. A release writes this record in its own transaction, so
 //! an artifact cannot be deleted while a release begins to refer to it.
 
-use contract::{ArtifactId, ReleaseId};
+use crate::runtime::side_record::{End, SideRecord};
+use contract::ReleaseId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use store::{Merge, Record};
+use store::Merge;
 
 /// An artifact without references has no such record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,11 +19,10 @@ pub enum ArtifactRefsDelta {
     Remove(ReleaseId),
 }
 
-impl Record for ArtifactRefs {
-    const TREE: &'static str = "hold";
-    const SCHEMA: u16 = 1;
-    type Key = ArtifactId;
-    type Content = Self;
+impl SideRecord for ArtifactRefs {
+    fn end(&self) -> End {
+        End::WithKey
+    }
 }
 
 impl Merge for ArtifactRefs {

@@ -1,12 +1,19 @@
 //! The log of a build: records of lines that came together.
 
-use crate::{call::pagination::position, runtime::store::Store, world::World};
+use crate::{
+    call::pagination::position,
+    runtime::{
+        side_record::{End, SideRecord},
+        store::Store,
+    },
+    world::World,
+};
 use contract::{
     BuildId, Cursor, EventId, Fault, Id, Timestamp,
     builds::{BuildLine, BuildLogs},
 };
 use serde::{Deserialize, Serialize};
-use store::{Change, Entries, Record};
+use store::{Change, Entries};
 
 /// Lines of a log that came together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,15 +23,13 @@ pub struct Chunk {
     pub lines: Vec<String>,
 }
 
-impl Record for Chunk {
-    const TREE: &'static str = "buildLog";
-    const SCHEMA: u16 = 1;
-    const CACHED: bool = false;
-    type Key = EventId;
-    type Content = Self;
+impl SideRecord for Chunk {
+    fn end(&self) -> End {
+        End::With(self.of.to_string())
+    }
 
-    fn index(chunk: &Self) -> Entries<Self> {
-        Entries::default().and(ChunkIndex::Of { build: chunk.of })
+    fn index(&self) -> Entries<Self> {
+        Entries::default().and(ChunkIndex::Of { build: self.of })
     }
 }
 

@@ -4,11 +4,12 @@
 use crate::{
     kinds::instances::{Definition, ServiceImage},
     ports::sealed::Sealed,
+    runtime::side_record::{End, SideRecord},
 };
 use contract::{DeploymentId, InstanceId, deployments::DeploymentTarget, text::EnvName};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use store::{Merge, Record};
+use store::Merge;
 
 /// Deployments that a history keeps.
 const REMEMBERED: usize = 50;
@@ -76,11 +77,6 @@ impl DeploymentHistory {
         all.into_iter().map(move |target| DeploymentHistory::key(instance, target))
     }
 
-    /// The instance of a key. What the history keeps is sealed for it.
-    pub fn instance(key: &str) -> &str {
-        key.split_once(':').map_or(key, |(instance, _)| instance)
-    }
-
     pub fn key(instance: InstanceId, target: DeploymentTarget) -> String {
         let target = match target {
             DeploymentTarget::Backend => "backend",
@@ -92,11 +88,14 @@ impl DeploymentHistory {
     }
 }
 
-impl Record for DeploymentHistory {
-    const TREE: &'static str = "served";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for DeploymentHistory {
+    fn end(&self) -> End {
+        End::WithKey
+    }
+
+    fn named_by(key: &String) -> String {
+        key.split_once(':').map_or(key.as_str(), |(instance, _)| instance).to_owned()
+    }
 }
 
 /// A deployment that serves from this moment on.

@@ -3,7 +3,10 @@
 
 use super::{Instance, Service, names};
 use crate::{
-    runtime::{entries::Deadline, store::Store},
+    runtime::{
+        side_record::{End, SideRecord},
+        store::Store,
+    },
     world::World,
 };
 use container_engine::Usage;
@@ -13,7 +16,7 @@ use contract::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Mutex, time::Duration};
-use store::{Entries, Merge, Record};
+use store::Merge;
 
 /// Two readings that are closer make no rate.
 const CLOSEST: Duration = Duration::from_millis(500);
@@ -232,14 +235,9 @@ impl HourlyMetrics {
     }
 }
 
-impl Record for HourlyMetrics {
-    const TREE: &'static str = "metrics";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
-
-    fn index(hour: &Self) -> Entries<Self> {
-        Entries::default().and(Deadline(hour.expires_at))
+impl SideRecord for HourlyMetrics {
+    fn end(&self) -> End {
+        End::At(self.expires_at)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The memberships of a user. They are derived from the organizations' records and written in the
 //! same transactions.
 
-use contract::{OrganizationId, Timestamp, UserId, authentication::Role};
+use crate::runtime::side_record::{End, SideRecord};
+use contract::{OrganizationId, Timestamp, authentication::Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use store::{Merge, Record};
+use store::Merge;
 
 /// The organizations of a user, with the user's membership in each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,11 +41,10 @@ impl Memberships {
     }
 }
 
-impl Record for Memberships {
-    const TREE: &'static str = "reach";
-    const SCHEMA: u16 = 1;
-    type Key = UserId;
-    type Content = Self;
+impl SideRecord for Memberships {
+    fn end(&self) -> End {
+        End::WithKey
+    }
 }
 
 impl Merge for Memberships {

@@ -1,9 +1,10 @@
 //! The current release of a channel: the release that users get. The release that becomes current,
 //! or is rolled back, moves this pointer by compare-and-set in its own transaction.
 
+use crate::runtime::side_record::{End, SideRecord};
 use contract::{AppId, Channel, ReleaseId, Timestamp};
 use serde::{Deserialize, Serialize};
-use store::{Merge, Record};
+use store::Merge;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Current {
@@ -17,11 +18,10 @@ impl Current {
     }
 }
 
-impl Record for Current {
-    const TREE: &'static str = "current";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for Current {
+    fn end(&self) -> End {
+        End::With(self.release.to_string())
+    }
 }
 
 /// The removal of a release removes the pointer to it.

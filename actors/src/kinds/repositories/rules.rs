@@ -199,11 +199,6 @@ impl Checked {
 }
 
 impl Source {
-    /// Whether the service keeps a token or a key for the repository.
-    pub fn has_secret(&self) -> bool {
-        self.token.is_some() || self.deploy_key.is_some()
-    }
-
     /// This source, after an earlier one was connected.
     fn in_place_of(self, earlier: Source) -> Source {
         let same = self.url == earlier.url;

@@ -5,6 +5,7 @@
 use super::{Command, TemplateClaim};
 use crate::{
     kinds::images::{self, Advisories, ImageClaim, Images, KnownAdvisory},
+    runtime::side_record::{End, SideRecord},
     world::World,
 };
 use contract::{
@@ -19,7 +20,7 @@ use contract::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use store::{Change, Record};
+use store::Change;
 
 /// The catalogue file. Services name their image by `image` instead of `imageId`.
 #[derive(Debug, Deserialize)]
@@ -99,11 +100,10 @@ struct ShippedTemplateVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shipped {}
 
-impl Record for Shipped {
-    const TREE: &'static str = "shipped";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
+impl SideRecord for Shipped {
+    fn end(&self) -> End {
+        End::Never
+    }
 }
 
 /// Marks `name` as registered.

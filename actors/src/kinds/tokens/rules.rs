@@ -2,12 +2,15 @@
 
 use crate::{
     kinds::accounts::Account,
-    runtime::resource::{Child, Moment, Never, Resource, Step, Unique, Work, without_effects},
+    runtime::{
+        resource::{Child, Moment, Never, Resource, Step, Unique, Work, without_effects},
+        side_record::{End, SideRecord},
+    },
 };
-use contract::{AppId, Fault, Name, Scope, Timestamp, TokenId, UserId, trusted_publishers::CiRun};
+use contract::{AppId, Fault, Name, Scope, Timestamp, UserId, trusted_publishers::CiRun};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use store::{Change, Entries, Merge, Record};
+use store::{Change, Entries, Merge};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Tokens;
@@ -161,11 +164,10 @@ impl LastUse {
     pub const EVERY: Duration = Duration::from_secs(60);
 }
 
-impl Record for LastUse {
-    const TREE: &'static str = "token-use";
-    const SCHEMA: u16 = 1;
-    type Key = TokenId;
-    type Content = Self;
+impl SideRecord for LastUse {
+    fn end(&self) -> End {
+        End::WithKey
+    }
 }
 
 impl Merge for LastUse {

@@ -3,13 +3,17 @@
 
 use crate::{
     kinds::{apps::Apps, projects::Projects},
-    runtime::{event::Event, resource::Moment, resource::Resource},
+    runtime::{
+        event::Event,
+        resource::{Moment, Resource},
+        side_record::{End, SideRecord},
+    },
     world::World,
 };
-use contract::{Fault, MessageId, OrganizationId, Timestamp, webhooks::EventType};
+use contract::{Fault, OrganizationId, Timestamp, webhooks::EventType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{Change, Entries, Record};
+use store::{Change, Entries};
 
 /// An event for the webhooks of an organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,14 +24,12 @@ pub struct Outgoing {
     pub payload: String,
 }
 
-impl Record for Outgoing {
-    const TREE: &'static str = "outbox";
-    const SCHEMA: u16 = 1;
-    const CACHED: bool = false;
-    type Key = MessageId;
-    type Content = Self;
+impl SideRecord for Outgoing {
+    fn end(&self) -> End {
+        End::WhenUsed
+    }
 
-    fn index(_: &Self) -> Entries<Self> {
+    fn index(&self) -> Entries<Self> {
         Entries::default().and(OutboxIndex::All)
     }
 }

@@ -1,8 +1,8 @@
 //! The payloads of events: one for all deliveries of an event, for as long as there is one.
 
-use contract::MessageId;
+use crate::runtime::side_record::{End, SideRecord};
 use serde::{Deserialize, Serialize};
-use store::{Merge, Record};
+use store::Merge;
 
 /// The body of the requests about an event, and how many deliveries use it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,11 +18,10 @@ impl Payload {
     }
 }
 
-impl Record for Payload {
-    const TREE: &'static str = "payloads";
-    const SCHEMA: u16 = 1;
-    type Key = MessageId;
-    type Content = Self;
+impl SideRecord for Payload {
+    fn end(&self) -> End {
+        End::WhenUsed
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
