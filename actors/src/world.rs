@@ -11,22 +11,27 @@ use crate::{
         table::{self, Owners},
         webhooks::{Subscribers, outbox},
     },
-    ports::Ports,
+    operators::reachability::Forwarded,
+    ports::{Clock, Ports},
     runtime::{
         self, clock_watch,
         directory::Rules,
         health::Registry,
-        reachability::Forwarded,
-        resource::{Moment, Resource},
+        host::Host,
+        resource::{Moment, Resource, Retry},
         store::Store,
         turns::{Tenant, Turn, Turns},
     },
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Id, Timestamp};
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use futures_util::future::LocalBoxFuture;
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use store::Change;
 use ulid::Ulid;
@@ -127,8 +132,27 @@ impl World {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// What a change of a resource adds to the outbox of webhooks.
-    pub(crate) fn outgoing<R: Resource>(
+    /// The handles of the owners; [`Fault::Busy`] while they are being started.
+    pub fn owners(&self) -> Result<&Owners, Fault> {
+        self.owners.get().ok_or(Fault::Busy)
+    }
+}
+
+impl Host for World {
+    fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.ports.clock
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What the change adds to the outbox of webhooks.
+    fn outgoing<R: Resource<Host = World>>(
         &self,
         at: &Moment<R>,
         before: Option<&R::State>,
@@ -137,8 +161,14 @@ impl World {
         outbox::records(self, at, before, after)
     }
 
-    /// The handles of the owners; [`Fault::Busy`] while they are being started.
-    pub fn owners(&self) -> Result<&Owners, Fault> {
-        self.owners.get().ok_or(Fault::Busy)
+    fn has_outgoing(&self) {
+        self.webhooks.news.notify_one();
+    }
+
+    fn delete_children<'a>(
+        &'a self,
+        id: &'a (dyn Any + Send + Sync),
+    ) -> LocalBoxFuture<'a, Result<bool, Retry>> {
+        Box::pin(async move { self.owners()?.delete_children(self, id).await })
     }
 }

@@ -257,7 +257,7 @@ fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
 #[allow(clippy::disallowed_methods, reason = "tests")]
 mod tests {
     use super::*;
-    use actors::runtime::progress_log::Line;
+    use actors::kinds::progress_log::Line;
     use contract::{EventId, Timestamp, deployments::StepName};
     use store::{Change, Memory};
 

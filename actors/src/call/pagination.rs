@@ -5,7 +5,6 @@
 
 use crate::runtime::{
     entries::{InState, Under},
-    progress_log::{Line, LineIndex},
     resource::{HasParent, Resource},
     store::Store,
 };
@@ -165,36 +164,6 @@ pub fn is_meant(query: Option<&Query>, id: &str, texts: &[&str]) -> bool {
 pub fn position<R: Record>(cursor: &Cursor) -> Result<R::Key, Fault> {
     let unknown = || Fault::invalid("cursor", "must be the nextCursor of an earlier page");
     cursor.key().parse().map_err(|_| unknown())
-}
-
-/// Lines on one page.
-const LINES: usize = 500;
-
-/// One page of the lines of a deployment or build, oldest first.
-pub struct LinesPage {
-    pub lines: Vec<Line>,
-    /// The cursor of the next page; unchanged if there are no new lines.
-    pub next_cursor: Option<Cursor>,
-    /// Whether more lines may already exist.
-    pub more: bool,
-}
-
-impl LinesPage {
-    /// The lines after the cursor.
-    pub fn read(
-        store: &Store,
-        of: impl std::fmt::Display,
-        cursor: Option<Cursor>,
-    ) -> Result<LinesPage, Fault> {
-        let after = cursor.as_ref().map(position::<Line>).transpose()?;
-        let keys = store.oldest::<Line>(&LineIndex::of(of), after.as_ref(), LINES)?;
-        let mut lines = Vec::with_capacity(keys.len());
-        for key in &keys {
-            lines.extend(store.get::<Line>(key)?.map(|line| (**line).clone()));
-        }
-        let next_cursor = keys.last().map(|key| Cursor::after(&key.to_string())).or(cursor);
-        Ok(LinesPage { lines, next_cursor, more: keys.len() == LINES })
-    }
 }
 
 /// A page of items that are already in memory, sorted by key, the greatest first.

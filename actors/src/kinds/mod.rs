@@ -15,6 +15,7 @@ pub mod image_builds;
 pub mod images;
 pub mod instances;
 pub mod organizations;
+pub mod progress_log;
 pub mod projects;
 pub mod publications;
 pub mod releases;

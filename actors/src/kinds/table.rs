@@ -66,6 +66,7 @@ macro_rules! kinds {
 
             impl Row for $kind {
                 const NOUN: &'static str = $noun;
+                type Host = World;
 
                 fn parent_key(_state: &<$kind as Resource>::State) -> Option<String> {
                     parent_key!(_state, $kind $(, $parent)?)
@@ -139,7 +140,7 @@ macro_rules! kinds {
             pub(crate) async fn delete_children(
                 &self,
                 world: &World,
-                id: &dyn Any,
+                id: &(dyn Any + Send + Sync),
             ) -> Result<bool, Retry> {
                 let mut asked = 0;
                 $($(if let Some(id) = id.downcast_ref::<<$parent as Record>::Key>() {

@@ -3,6 +3,7 @@
 mod attention;
 pub mod installation;
 mod overview;
+pub mod reachability;
 mod service_info;
 
 use crate::{

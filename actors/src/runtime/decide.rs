@@ -2,10 +2,10 @@
 
 use super::{
     entries::due,
+    host::Host,
     resource::{Begins, Input, Moment, Resource, Unique, step},
     store::{Store, refused},
 };
-use crate::world::World;
 use contract::Fault;
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot, StoreError, Stored};
@@ -21,7 +21,7 @@ const REREADS: usize = 4;
 
 /// The input of a decision.
 pub(super) struct Question<R: Resource> {
-    pub world: Arc<World>,
+    pub host: Arc<R::Host>,
     pub at: Moment<R>,
     /// The record in the memory of the owner.
     pub remembered: Record<R>,
@@ -66,8 +66,8 @@ type Plan<R> = (Change, Record<R>, Effective<R>);
 /// Like a write, a refusal or a decision without a write holds only for the record that it was made
 /// from. Those two compare the version with the store's cache, without a flush.
 pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
-    let Question { world, at, remembered, doubtful, input, rider, write_within } = question;
-    let store = &world.store;
+    let Question { host, at, remembered, doubtful, input, rider, write_within } = question;
+    let store = host.store();
     let mut decided =
         Decided { record: remembered, overtaken: false, doubtful, result: Err(Fault::Stale) };
     let mut reread = doubtful;
@@ -79,7 +79,7 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
             }
             decided.doubtful = false;
         }
-        let planned = plan(&world, &at, decided.record.as_ref(), input.clone(), rider.as_ref());
+        let planned = plan(&*host, &at, decided.record.as_ref(), input.clone(), rider.as_ref());
         let (holds, planned) = match planned {
             Ok((change, after, effective)) if !change.is_empty() => {
                 (write(store, &at, &effective, change, write_within).await, Ok((after, effective)))
@@ -94,13 +94,13 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
                 let before = decided.record.as_ref().map(|before| &before.state);
                 match (&record, before) {
                     (Some(after), _) if effective.changed => {
-                        R::written(at.id, before, &after.state, &world);
+                        R::written(at.id, before, &after.state, &host);
                     }
-                    (None, Some(before)) => R::removed(at.id, before, &world),
+                    (None, Some(before)) => R::removed(at.id, before, &host),
                     _ => {}
                 }
                 if effective.has_events {
-                    world.webhooks.news.notify_one();
+                    host.has_outgoing();
                 }
                 return Decided { record, result: Ok(effective), ..decided };
             }
@@ -155,7 +155,7 @@ async fn read_durable<R: Resource>(
 }
 
 fn plan<R: Resource>(
-    world: &World,
+    host: &R::Host,
     at: &Moment<R>,
     before: Option<&Snapshot<R>>,
     input: Option<Input<R>>,
@@ -182,7 +182,7 @@ fn plan<R: Resource>(
         Some(before) if keeps => (also, Some(before.clone()), shared(before)),
         before => match (step.apply(kept)?, before) {
             (Some(record), before) => {
-                let events = world.outgoing(at, kept.map(|kept| &kept.state), &record.state)?;
+                let events = host.outgoing(at, kept.map(|kept| &kept.state), &record.state)?;
                 has_events = !events.is_empty();
                 let before = before.map(Arc::as_ref);
                 let after = Arc::new(Stored::after(before, record));

@@ -7,11 +7,11 @@ use super::{
     guard::{Guard, Intensity},
     handle::shard_of,
     health::Health,
+    host::Host,
     owner::{Answer, Ask, Leave, Owner, Retire, Rider, Wait, Waiter},
     permit::Permit,
     resource::{Input, Resource},
 };
-use crate::world::World;
 use actix::prelude::*;
 use contract::{Fault, Timestamp};
 use std::{
@@ -55,7 +55,7 @@ impl Default for Rules {
 
 /// The owners of one kind on one arbiter.
 pub struct Directory<R: Resource> {
-    world: Arc<World>,
+    host: Arc<R::Host>,
     rules: Rules,
     shard: usize,
     shards: usize,
@@ -111,25 +111,25 @@ impl<R: Resource> Actor for Directory<R> {
 impl<R: Resource> Supervised for Directory<R> {}
 
 impl<R: Resource> Directory<R> {
-    pub(super) fn new(world: Arc<World>, rules: Rules, (shard, shards): (usize, usize)) -> Self {
-        Directory { world, rules, shard, shards, owners: HashMap::new() }
+    pub(super) fn new(host: Arc<R::Host>, rules: Rules, (shard, shards): (usize, usize)) -> Self {
+        Directory { host, rules, shard, shards, owners: HashMap::new() }
     }
 
     /// `again`: an earlier owner may have left a write under way.
     fn wake(&mut self, id: R::Key, again: bool) -> &mut Entry<R> {
-        let world = &self.world;
-        let clock = world.ports.clock.clone();
+        let host = &self.host;
+        let clock = host.clock().clone();
         let used = clock.now();
         let health =
-            world.registry.add(R::TREE, Some(&id.to_string()), self.rules.longest_queue, used);
-        let owner = Owner::<R>::new(id, world.clone(), health.clone(), self.rules, again);
+            host.registry().add_owner(R::TREE, &id.to_string(), self.rules.longest_queue, used);
+        let owner = Owner::<R>::new(id, host.clone(), health.clone(), self.rules, again);
         let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
         let entry = Entry { addr, health, used };
         self.owners.entry(id).insert_entry(entry).into_mut()
     }
 
     fn sweep_later(&self, ctx: &mut Context<Self>) {
-        let pause = self.world.ports.clock.sleep(self.rules.sweep).into_actor(self);
+        let pause = self.host.clock().sleep(self.rules.sweep).into_actor(self);
         ctx.spawn(pause.map(|(), directory, ctx| {
             directory.sweep(ctx);
             directory.sweep_later(ctx);
@@ -139,7 +139,7 @@ impl<R: Resource> Directory<R> {
     /// Asks idle owners to retire. A command that reaches a retired owner has not begun, so
     /// [`Handle::ask_with`](super::handle::Handle::ask_with) sends it again.
     fn sweep(&self, ctx: &mut Context<Self>) {
-        let now = self.world.ports.clock.now();
+        let now = self.host.clock().now();
         let idle = |entry: &Entry<R>| {
             now.since(entry.used) >= self.rules.idle && !entry.health.has_given_up()
         };
@@ -151,7 +151,7 @@ impl<R: Resource> Directory<R> {
                 let same = directory.owners.get(&id).is_some_and(|e| e.addr == addr);
                 if same && matches!(left, Ok(Ok(true) | Err(_))) {
                     directory.owners.remove(&id);
-                    directory.world.registry.remove(R::TREE, &id.to_string());
+                    directory.host.registry().remove(R::TREE, &id.to_string());
                 }
             }));
         }
@@ -165,7 +165,7 @@ impl<R: Resource> Directory<R> {
             _ => return Some(self.wake(id, false)),
         }
         let entry = self.owners.get_mut(&id)?;
-        entry.used = self.world.ports.clock.now();
+        entry.used = self.host.clock().now();
         Some(entry)
     }
 }
@@ -202,7 +202,7 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
 impl<R: Resource> Handler<Resume> for Directory<R> {
     type Result = ();
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
-        let pending = self.world.store.all::<R>(&Pending);
+        let pending = self.host.store().all::<R>(&Pending);
         let pending = pending.unwrap_or_else(|e| {
             tracing::error!(kind = R::TREE, error = %e, "the resources that are not idle cannot be read");
             Vec::new()
@@ -235,7 +235,7 @@ impl<R: Resource> Handler<Restart<R>> for Directory<R> {
             // The old owner may have retired meanwhile, and another of this id may have been woken.
             if directory.owners.get(&id).is_some_and(|entry| entry.addr == old) {
                 directory.owners.remove(&id);
-                directory.world.registry.remove(R::TREE, &id.to_string());
+                directory.host.registry().remove(R::TREE, &id.to_string());
             }
             if !directory.owners.contains_key(&id) {
                 directory.wake(id, true);

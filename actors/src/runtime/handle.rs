@@ -3,11 +3,12 @@
 use super::{
     directory::{Await, Deliver, Directory, Restart, Resume, Rules},
     guard::Guard,
+    host::Host,
     owner::{Answer, Rider, Waiter},
     permit::{Permit, Permits},
     resource::{Input, Resource},
 };
-use crate::{ports::Clock, world::World};
+use crate::ports::Clock;
 use actix::Addr;
 use actix_rt::ArbiterHandle;
 use contract::Fault;
@@ -57,26 +58,26 @@ pub(crate) fn shard_of(id: impl Hash, shards: usize) -> usize {
 impl<R: Resource> Handle<R> {
     /// Starts a directory on each arbiter.
     pub(crate) async fn start(
-        world: &Arc<World>,
+        host: &Arc<R::Host>,
         arbiters: &[ArbiterHandle],
         rules: Rules,
     ) -> Result<Self, Fault> {
         let mut shards = Vec::new();
         for (shard, arbiter) in arbiters.iter().enumerate() {
             let (started, address) = oneshot::channel();
-            let (world, of) = (world.clone(), arbiters.len());
+            let (host, of) = (host.clone(), arbiters.len());
             arbiter.spawn_fn(move || {
                 let name = format!("{}-directory-{shard}", R::TREE);
-                let clock = world.ports.clock.clone();
+                let clock = host.clock().clone();
                 let health =
-                    world.registry.add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
-                let directory = Directory::<R>::new(world, rules, (shard, of));
+                    host.registry().add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
+                let directory = Directory::<R>::new(host, rules, (shard, of));
                 let _ = started.send(Guard::start(directory, rules.intensity, health, clock));
             });
             let directory = address.await.map_err(|_| Fault::Internal)?;
             shards.push(Shard { directory, in_flight: Permits::new(MOST_IN_FLIGHT) });
         }
-        Ok(Handle { shards: shards.into(), rules, clock: world.ports.clock.clone() })
+        Ok(Handle { shards: shards.into(), rules, clock: host.clock().clone() })
     }
 
     /// Resumes the effects that were pending when the process last ended.

@@ -2,7 +2,6 @@
 //! not wait for the actor.
 
 use super::permit::Permits;
-use crate::kinds::table::STORED;
 use contract::{
     Timestamp,
     operators::{Actor, ActorState, Handling, Mailbox, Panic},
@@ -29,6 +28,8 @@ pub struct Health {
     handled: AtomicU64,
     crashes: AtomicU64,
     life: AtomicU8,
+    /// Whether the actor owns a resource. Operators may restart owners.
+    is_owner: bool,
     /// When the actor took the message in hand, in milliseconds since the epoch. 0: no message.
     begun: AtomicI64,
     /// The name of the last message that the actor took in hand.
@@ -55,6 +56,7 @@ impl Health {
             handled: AtomicU64::new(0),
             crashes: AtomicU64::new(0),
             life: AtomicU8::new(RUNNING),
+            is_owner: false,
             begun: AtomicI64::new(0),
             message: Mutex::default(),
             last_panic: Mutex::new(None),
@@ -151,7 +153,7 @@ impl Health {
                 elapsed_ms: now.since(Timestamp::from_millis(begun)).as_millis() as u64,
             }),
             uptime_ms: now.since(self.since).as_millis() as u64,
-            restartable: STORED.contains(&self.kind),
+            restartable: self.is_owner,
         }
     }
 }
@@ -172,9 +174,33 @@ impl Registry {
         capacity: u64,
         now: Timestamp,
     ) -> Arc<Health> {
+        self.find_or_add(kind, resource, || {
+            Health::new(kind, resource.map(Into::into), capacity, now)
+        })
+    }
+
+    /// Adds the owner of a resource, like [`add`](Registry::add). Operators may restart it.
+    pub(super) fn add_owner(
+        &self,
+        kind: &'static str,
+        id: &str,
+        capacity: u64,
+        now: Timestamp,
+    ) -> Arc<Health> {
+        self.find_or_add(kind, Some(id), || Health {
+            is_owner: true,
+            ..Health::new(kind, Some(id.into()), capacity, now)
+        })
+    }
+
+    fn find_or_add(
+        &self,
+        kind: &'static str,
+        resource: Option<&str>,
+        new: impl FnOnce() -> Health,
+    ) -> Arc<Health> {
         let key = (kind, resource.unwrap_or(kind).into());
-        let health = || Arc::new(Health::new(kind, resource.map(Into::into), capacity, now));
-        self.0.entry(key).or_insert_with(health).clone()
+        self.0.entry(key).or_insert_with(|| Arc::new(new())).clone()
     }
 
     /// Forgets an actor that left memory.

@@ -14,11 +14,11 @@ pub mod event;
 pub mod guard;
 pub mod handle;
 pub mod health;
+pub mod host;
 mod kept;
 pub mod owner;
 pub mod permit;
-pub mod progress_log;
-pub mod reachability;
+
 pub mod ref_count;
 pub mod reindex;
 pub mod resource;

@@ -13,10 +13,10 @@ use super::{
     decide::{Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
+    host::Host,
     permit::{Permit, Permits},
     resource::{Begins, Input, Moment, Resource, Retry, Task},
 };
-use crate::world::World;
 use actix::prelude::*;
 use contract::{Fault, Id};
 use std::{
@@ -53,7 +53,7 @@ pub(super) struct Waiter<R: Resource> {
 
 pub struct Owner<R: Resource> {
     id: R::Key,
-    world: Arc<World>,
+    host: Arc<R::Host>,
     health: Arc<Health>,
     rules: Rules,
     record: Record<R>,
@@ -121,14 +121,14 @@ impl<R: Resource> Owner<R> {
     /// `doubtful`: an earlier owner of the resource may have left a write under way.
     pub(super) fn new(
         id: R::Key,
-        world: Arc<World>,
+        host: Arc<R::Host>,
         health: Arc<Health>,
         rules: Rules,
         doubtful: bool,
     ) -> Self {
         Owner {
             id,
-            world,
+            host,
             health,
             rules,
             record: None,
@@ -148,7 +148,7 @@ impl<R: Resource> Owner<R> {
             self.turns.push_front(Turn::Look(None));
             return self.go_on(ctx);
         }
-        match self.world.store.get::<R>(&self.id) {
+        match self.host.store().get::<R>(&self.id) {
             Ok(found) => self.record = found,
             #[allow(
                 clippy::panic,
@@ -164,7 +164,7 @@ impl<R: Resource> Owner<R> {
     fn pause(&self) -> Duration {
         let work = self.record.as_ref().and_then(|stored| stored.work());
         let at = work.and_then(|work| work.at);
-        at.map_or(Duration::ZERO, |at| at.since(self.world.ports.clock.now()))
+        at.map_or(Duration::ZERO, |at| at.since(self.host.clock().now()))
     }
 
     fn queue(&mut self, turn: Turn<R>, ctx: &mut Context<Self>) {
@@ -236,7 +236,7 @@ impl<R: Resource> Owner<R> {
     /// No caller retries this read, so the owner does.
     fn look_again(&mut self, why: &Fault, ctx: &mut Context<Self>) {
         tracing::warn!(kind = R::TREE, id = %self.id, %why, "a record cannot be read; trying again");
-        let pause = self.world.ports.clock.sleep(BACKOFF.longest).into_actor(self);
+        let pause = self.host.clock().sleep(BACKOFF.longest).into_actor(self);
         ctx.spawn(pause.map(|(), owner, ctx| owner.queue(Turn::Look(None), ctx)));
     }
 
@@ -249,12 +249,12 @@ impl<R: Resource> Owner<R> {
         then: impl FnOnce(&mut Self, Result<Effective<R>, Fault>, &mut Context<Self>) + 'static,
     ) {
         self.deciding = true;
-        let at = Moment { id: self.id, now: self.world.ports.clock.now() };
+        let at = Moment { id: self.id, now: self.host.clock().now() };
         let message = input.as_ref().map_or_else(|| "Look".to_owned(), Input::name);
         self.health.begin(at.now, message);
-        let (world, doubtful) = (self.world.clone(), self.doubtful);
+        let (host, doubtful) = (self.host.clone(), self.doubtful);
         let (remembered, write_within) = (self.record.clone(), self.rules.write_within);
-        let question = Question { world, at, remembered, doubtful, input, rider, write_within };
+        let question = Question { host, at, remembered, doubtful, input, rider, write_within };
         ctx.spawn(decide(question).into_actor(self).map(move |decided, owner, ctx| {
             let result = owner.adopt(decided, ctx);
             then(owner, result, ctx);
@@ -300,20 +300,20 @@ impl<R: Resource> Owner<R> {
         self.begun += 1;
         let Some(stored) = &self.record else { return };
         let Some(task) = stored.task() else { return };
-        let (id, kept, world) = (self.id, Arc::new((**stored).clone()), self.world.clone());
+        let (id, kept, host) = (self.id, Arc::new((**stored).clone()), self.host.clone());
         let work = async move {
-            let clock = world.ports.clock.clone();
+            let clock = host.clock().clone();
             clock.sleep(pause).await;
             let effect = match task {
                 Task::Perform(effect) => effect,
-                Task::Empty => return empty(id, &world).await,
+                Task::Empty => return Ok(Input::Emptied(host.delete_children(&id).await?)),
             };
             let unanswered = || R::unanswered(&effect, &kept.state);
             if let Some(outcome) = (run == Run::Again).then(unanswered).flatten() {
                 return Ok(Input::Outcome(outcome));
             }
             let within = R::time_limit(&kept.state);
-            let done = clock.limit(within, R::perform(effect, id, kept, world)).await;
+            let done = clock.limit(within, R::perform(effect, id, kept, host)).await;
             let done = done.unwrap_or_else(|| Err(Retry(format!("not done within {within:?}"))));
             done.map(Input::Outcome)
         };
@@ -354,11 +354,6 @@ impl<R: Resource> Owner<R> {
         self.turns.clear();
         ctx.stop();
     }
-}
-
-/// Tells some children to delete themselves.
-async fn empty<R: Resource>(id: R::Key, world: &Arc<World>) -> Result<Input<R>, Retry> {
-    Ok(Input::Emptied(world.owners()?.delete_children(world, &id).await?))
 }
 
 impl<R: Resource> Unpin for Owner<R> {}

@@ -6,8 +6,7 @@ pub use super::{
     work::{Begins, Work},
 };
 
-use super::event::Event;
-use crate::world::World;
+use super::{event::Event, host::Host};
 use contract::{Fault, Id};
 use futures_util::future::LocalBoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
@@ -23,6 +22,8 @@ use store::{Change, Claim, Entries, Record, StoreError};
 pub trait Row: Record {
     /// The name of the kind in messages.
     const NOUN: &'static str;
+    /// The program that the owners of the kind run in.
+    type Host: Host;
     fn parent_key(state: &<Self as Resource>::State) -> Option<String>
     where
         Self: Resource;
@@ -30,7 +31,8 @@ pub trait Row: Record {
 
 /// A kind of resource. Only its owner changes a resource.
 ///
-/// The behaviour is pure: no clock, no store, no outside world. A refusal changes nothing.
+/// The behaviour is pure: no clock, no store, no outside world; only what gets the [`Host`] has them. A
+/// refusal changes nothing.
 /// [`step`] does the same for all kinds: a missing or deleted resource is not found, and a second
 /// creation changes nothing.
 pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
@@ -85,7 +87,7 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         effect: Self::Effect,
         id: Self::Key,
         state: Arc<Kept<Self>>,
-        world: Arc<World>,
+        host: Arc<Self::Host>,
     ) -> LocalBoxFuture<'static, Result<Self::Outcome, Retry>>;
 
     /// The outcome of an effect that ran before without an answer, for effects that must not run twice
@@ -133,13 +135,13 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         _at: &Moment<Self>,
         _before: Option<&Self::State>,
         _after: &Self::State,
-        _world: &World,
+        _host: &Self::Host,
     ) -> Vec<Event> {
         Vec::new()
     }
 
     /// Called after a resource was removed, to tell the memory of the program about it.
-    fn removed(_id: Self::Key, _before: &Self::State, _world: &World) {}
+    fn removed(_id: Self::Key, _before: &Self::State, _host: &Self::Host) {}
 
     /// Called after a change of the state was written, to tell the memory of the program about it. A
     /// crash loses that, and so may a write whose outcome is unknown.
@@ -147,7 +149,7 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         _id: Self::Key,
         _before: Option<&Self::State>,
         _after: &Self::State,
-        _world: &World,
+        _host: &Self::Host,
     ) {
     }
 
@@ -173,7 +175,7 @@ pub trait Child: HasParent {
     /// That command for the children of this parent.
     fn delete_under(
         _parent: <Self::Parent as Record>::Key,
-        _world: &World,
+        _host: &Self::Host,
     ) -> Result<Self::Command, Fault> {
         Ok(Self::delete())
     }
@@ -239,7 +241,7 @@ macro_rules! without_effects {
             never: Self::Effect,
             _: <Self as store::Record>::Key,
             _: std::sync::Arc<$crate::runtime::resource::Kept<Self>>,
-            _: std::sync::Arc<$crate::world::World>,
+            _: std::sync::Arc<<Self as $crate::runtime::resource::Row>::Host>,
         ) -> futures_util::future::LocalBoxFuture<
             'static,
             Result<Self::Outcome, $crate::runtime::resource::Retry>,

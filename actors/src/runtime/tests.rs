@@ -80,6 +80,7 @@ impl Record for Probe {
 
 impl Row for Probe {
     const NOUN: &'static str = "probe";
+    type Host = World;
     fn parent_key(_: &State) -> Option<String> {
         None
     }

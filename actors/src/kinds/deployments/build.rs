@@ -11,10 +11,10 @@ use crate::{
         },
         instances::{Service, ServiceImage, provide_image},
         organizations::tenant,
+        progress_log::say,
         repositories,
     },
     ports::NotDone,
-    runtime::progress_log::say,
     world::World,
 };
 use container_engine::{BuildSpec, Labels};

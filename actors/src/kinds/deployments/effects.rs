@@ -6,14 +6,12 @@ use super::{
     rules::{Command, Deployments, Effect, Outcome, State},
 };
 use crate::{
-    kinds::instances::{
-        self, Instance, Instances, RejectedRevision, ServiceChange, missing_secrets,
+    kinds::{
+        instances::{self, Instance, Instances, RejectedRevision, ServiceChange, missing_secrets},
+        progress_log::{self, say},
     },
     ports::NotDone,
-    runtime::{
-        progress_log::{self, say},
-        resource::{Kept, Retry},
-    },
+    runtime::resource::{Kept, Retry},
     world::World,
 };
 use contract::{DeploymentId, Fault, deployments::StepName, instances::InstanceState};

@@ -5,18 +5,15 @@ use super::{
     history::{Past, before},
 };
 use crate::{
-    call::{
-        context::Call,
-        pagination::{self, LinesPage},
-    },
+    call::{context::Call, pagination},
     kinds::{
         images,
         instances::{Definition, Instance, Instances, ServiceImage},
+        progress_log::{Line, LinesPage},
         repositories::with_address,
     },
     platform::Platform,
     ports::sealed::Sealed,
-    runtime::progress_log::Line,
 };
 use contract::{
     AppId, DeploymentId, Fault, InstanceId, Page, Serves, VersionName,

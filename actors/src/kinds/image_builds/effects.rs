@@ -12,10 +12,10 @@ use crate::{
             queue::Ticket,
         },
         images::{self, Images},
+        progress_log::say,
     },
     ports::{NotDone, Remote, Revision},
     runtime::{
-        progress_log::say,
         resource::{Kept, Retry},
         turns::Tenant,
     },

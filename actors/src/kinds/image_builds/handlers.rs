@@ -2,20 +2,15 @@
 
 use super::{Command, ImageBuilds, Source, State};
 use crate::{
-    call::{
-        context::Call,
-        pagination::{self, LinesPage},
-    },
+    call::{context::Call, pagination},
     kinds::{
         image_builds::ImageBuildIndex,
         images::{Images, has_version},
+        progress_log::{Line, LineIndex, LinesPage},
         repositories,
     },
     platform::Platform,
-    runtime::{
-        entries::Under,
-        progress_log::{Line, LineIndex},
-    },
+    runtime::entries::Under,
 };
 use contract::{
     Fault, JobId, Page, Serves,

@@ -41,7 +41,7 @@ store::entries! {
 }
 
 /// The outbox records of a change of a resource. Empty if nobody hears of them.
-pub(crate) fn records<R: Resource>(
+pub(crate) fn records<R: Resource<Host = World>>(
     world: &World,
     at: &Moment<R>,
     before: Option<&R::State>,

@@ -1,11 +1,13 @@
 //! Whether other machines reach this installation. The settings say so, or a request that a proxy
 //! forwarded: a proxy on the same machine makes a service reachable that listens on loopback only.
 
-use super::{
-    side_record::{End, SideRecord},
-    store::Store,
+use crate::{
+    runtime::{
+        side_record::{End, SideRecord},
+        store::Store,
+    },
+    world::World,
 };
-use crate::world::World;
 use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::sync::{

@@ -1,8 +1,14 @@
 //! The progress log: the output of deployments and builds, one record for each line.
 
-use super::side_record::{End, SideRecord};
-use crate::world::World;
-use contract::{EventId, Fault, Timestamp, deployments::StepName};
+use crate::{
+    call::pagination::position,
+    runtime::{
+        side_record::{End, SideRecord},
+        store::Store,
+    },
+    world::World,
+};
+use contract::{Cursor, EventId, Fault, Timestamp, deployments::StepName};
 use serde::{Deserialize, Serialize};
 use store::{Change, Entries};
 
@@ -55,6 +61,36 @@ pub fn say(
         change.append::<Line>(&key, &Line { of: of.to_string(), at, step, text })
     });
     world.store.note(lines);
+}
+
+/// Lines on one page.
+const LINES: usize = 500;
+
+/// One page of the lines of a deployment or build, oldest first.
+pub struct LinesPage {
+    pub lines: Vec<Line>,
+    /// The cursor of the next page; unchanged if there are no new lines.
+    pub next_cursor: Option<Cursor>,
+    /// Whether more lines may already exist.
+    pub more: bool,
+}
+
+impl LinesPage {
+    /// The lines after the cursor.
+    pub fn read(
+        store: &Store,
+        of: impl std::fmt::Display,
+        cursor: Option<Cursor>,
+    ) -> Result<LinesPage, Fault> {
+        let after = cursor.as_ref().map(position::<Line>).transpose()?;
+        let keys = store.oldest::<Line>(&LineIndex::of(of), after.as_ref(), LINES)?;
+        let mut lines = Vec::with_capacity(keys.len());
+        for key in &keys {
+            lines.extend(store.get::<Line>(key)?.map(|line| (**line).clone()));
+        }
+        let next_cursor = keys.last().map(|key| Cursor::after(&key.to_string())).or(cursor);
+        Ok(LinesPage { lines, next_cursor, more: keys.len() == LINES })
+    }
 }
 
 /// How many lines one call of [`forget`] removes.
