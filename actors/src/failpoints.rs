@@ -1,6 +1,10 @@
 //! The failpoint: a function that panics on purpose, in its handler or in an owner.
 
-use crate::{call::context::Call, kinds::projects, platform::Platform};
+use crate::{
+    call::context::Call,
+    kinds::projects::{self, Projects},
+    platform::Platform,
+};
 use contract::{
     Fault, Serves,
     authentication::Empty,
@@ -14,10 +18,7 @@ impl Serves<Failpoint> for Platform {
             Place::Serve => panic!("{}", p.message),
             Place::Owner => {
                 let command = projects::Command::Panic(p.message.to_string());
-                cx.change(&self.world, &self.owners()?.projects, p.project_id, command, |_| {
-                    Ok(Empty {})
-                })
-                .await
+                cx.to::<Projects>(p.project_id).change(command, |_| Ok(Empty {})).await
             }
         }
     }

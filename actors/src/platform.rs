@@ -2,7 +2,7 @@
 
 use crate::{
     call::{authn::Authn, context::Call},
-    kinds::{accounts::Lockout, organizations::MailLimit, table::Owners},
+    kinds::{accounts::Lockout, organizations::MailLimit},
     ports::Ports,
     runtime::directory::Rules,
     world::World,
@@ -99,10 +99,5 @@ impl Platform {
         let authn = Arc::new(Authn::new(settings.clone()));
         let (lockout, invitations) = Default::default();
         Ok(Platform { world, authn, lockout, invitations, settings })
-    }
-
-    /// See [`World::owners`].
-    pub fn owners(&self) -> Result<&Owners, Fault> {
-        self.world.owners()
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         builds::{Asked, SeenRunners, WaitingBuilds},
         image_builds::queue::BuildQueue,
         instances::metrics::LastReadings,
-        table::{self, Owners},
+        table::{self, Owned, Owners},
         webhooks::{Subscribers, outbox},
     },
     operators::reachability::Forwarded,
@@ -16,6 +16,7 @@ use crate::{
     runtime::{
         self, clock_watch,
         directory::Rules,
+        handle::OwnerOf,
         health::Registry,
         host::Host,
         resource::{Moment, Resource, Retry},
@@ -132,6 +133,11 @@ impl World {
         self.stopping.load(Ordering::Relaxed)
     }
 
+    /// The owner of a resource.
+    pub fn to<R: Owned>(&self, id: R::Key) -> OwnerOf<'_, R> {
+        OwnerOf::new(self.owners().map(R::owners), id, &self.store)
+    }
+
     /// The handles of the owners; [`Fault::Busy`] while they are being started.
     pub fn owners(&self) -> Result<&Owners, Fault> {
         self.owners.get().ok_or(Fault::Busy)
@@ -169,6 +175,6 @@ impl Host for World {
         &'a self,
         id: &'a (dyn Any + Send + Sync),
     ) -> LocalBoxFuture<'a, Result<bool, Retry>> {
-        Box::pin(async move { self.owners()?.delete_children(self, id).await })
+        Box::pin(async move { Owners::delete_children(self, id).await })
     }
 }

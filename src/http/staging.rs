@@ -6,7 +6,10 @@
 
 use super::Edge;
 use actix_web::web;
-use actors::{kinds::artifacts::Command, ports::Machine};
+use actors::{
+    kinds::artifacts::{Artifacts, Command},
+    ports::Machine,
+};
 use bytes::Bytes;
 use contract::{ArtifactId, Fault};
 use futures_util::StreamExt;
@@ -133,8 +136,13 @@ impl Writer<'_> {
 
     /// Records how many bytes are durable.
     pub(super) async fn count(&self, offset: u64, length: Option<u64>) -> Result<(), Fault> {
-        let owners = &self.edge.platform.owners()?.artifacts;
-        owners.ask(self.id, Command::Received(offset, length)).await.map(|_| ())
+        self.edge
+            .platform
+            .world
+            .to::<Artifacts>(self.id)
+            .ask(Command::Received(offset, length))
+            .await
+            .map(|_| ())
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::{
     kinds::{
-        deliveries::{self, delivery_id},
+        deliveries::{self, Deliveries, delivery_id},
         organizations::Organizations,
         webhooks::{
             Webhooks,
@@ -132,9 +132,8 @@ async fn hand_over(
         let held = Arc::new(move |_: &<deliveries::Deliveries as Resource>::State| {
             Ok(Change::new().require(&webhook_id, &webhook))
         });
-        let owners = &world.owners()?.deliveries;
         let input = Input::Create(Box::new(new));
-        owners.ask_with(delivery_id(id, webhook_id), input, held).await?;
+        world.to::<Deliveries>(delivery_id(id, webhook_id)).ask_with(input, held).await?;
     }
     Ok(Some((id, outgoing)))
 }

@@ -1,15 +1,14 @@
 //! The sweeper: removes expired records, and tells owners when the time of their work has come.
 
 use crate::{
+    kinds::table::{Owned, Owners},
     platform::Platform,
     records,
     runtime::{
         clock_watch,
         entries::{self, Deadline},
         guard::Guard,
-        handle::Handle,
-        resource::{Input, Resource},
-        store::Store,
+        resource::Input,
     },
     world::World,
 };
@@ -48,14 +47,11 @@ impl Actor for Sweeper {
         let platform = self.platform.clone();
         let sweeps = async move {
             let clock = &platform.world.ports.clock;
-            let owners = loop {
-                match platform.owners() {
-                    Ok(owners) => break owners,
-                    Err(_) => clock.sleep(EVERY).await,
-                }
-            };
+            while platform.world.owners().is_err() {
+                clock.sleep(EVERY).await;
+            }
             // Each kind by itself: many resources of one that are due do not delay the others.
-            let kinds = owners.sweeps(&platform.world).into_iter().map(async |tell| {
+            let kinds = Owners::sweeps(&platform.world).into_iter().map(async |tell| {
                 loop {
                     log(tell(clock.now()).await);
                     clock.sleep(EVERY).await;
@@ -77,9 +73,8 @@ impl Supervised for Sweeper {}
 
 /// One sweep of everything. After a jump of the clock, nothing is removed.
 pub async fn sweep(platform: &Platform) {
-    let Ok(owners) = platform.owners() else { return };
     let now = platform.world.ports.clock.now();
-    let kinds = owners.sweeps(&platform.world).into_iter();
+    let kinds = Owners::sweeps(&platform.world).into_iter();
     let kinds = join_all(kinds.map(async |tell| log(tell(now).await)));
     join(kinds, forget_expired(platform)).await;
 }
@@ -109,11 +104,7 @@ fn log(done: Result<(), Fault>) {
 /// Tells the owners of a kind's resources whose work begins, or is over, by a time.
 pub(crate) type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
 
-pub(crate) async fn tell_overdue<R: Resource>(
-    world: &World,
-    now: Timestamp,
-    owners: &Handle<R>,
-) -> Result<(), Fault> {
+pub(crate) async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fault> {
     let store = &world.store;
     let is_certain = matches!(clock_watch::peek(store, &world.ports.clock), Ok(None));
     // Those that were told and are due still, such as parked ones. They stay at the front.
@@ -122,7 +113,7 @@ pub(crate) async fn tell_overdue<R: Resource>(
         let due = store.before::<R>(&Deadline(now), passed + BATCH)?;
         let is_last = due.len() < passed + BATCH;
         let told = stream::iter(due.into_iter().skip(passed))
-            .map(|id| tell::<R>(store, (now, is_certain), owners, id))
+            .map(|id| tell::<R>(world, (now, is_certain), id))
             .buffer_unordered(AT_A_TIME);
         passed += told.filter(|still_due| ready(*still_due)).count().await;
         if is_last {
@@ -133,14 +124,9 @@ pub(crate) async fn tell_overdue<R: Resource>(
 
 /// Returns whether the resource is due still. Unless the clock is certain, a resource that would be
 /// removed is not told.
-async fn tell<R: Resource>(
-    store: &Store,
-    (now, is_certain): (Timestamp, bool),
-    owners: &Handle<R>,
-    id: R::Key,
-) -> bool {
+async fn tell<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) -> bool {
     let due = || {
-        let seen = store.get::<R>(&id).ok()??;
+        let seen = world.store.get::<R>(&id).ok()??;
         let is_allowed = is_certain || !R::expires(&seen.state);
         entries::due(&seen).filter(|due| *due <= now && is_allowed)
     };
@@ -148,7 +134,7 @@ async fn tell<R: Resource>(
     if due().is_none() {
         return true;
     }
-    if let Err(fault) = owners.tell_if_there(id, Input::Due).await {
+    if let Err(fault) = world.to::<R>(id).tell_if_there(Input::Due).await {
         tracing::warn!(%id, error = %fault, "a resource was not told that its time has come");
     }
     due().is_some()

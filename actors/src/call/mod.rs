@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod authn;
 pub mod authz;
+pub mod change;
 pub mod context;
 pub mod idempotency;
 pub mod lookup;
@@ -10,4 +11,5 @@ pub mod pagination;
 pub mod pipeline;
 pub mod rate_limit;
 pub mod redecide;
+mod replies;
 pub mod router;

@@ -12,7 +12,7 @@
 //! 7. **Look up**: read the object that the call is about, and its ancestors.
 //! 8. **Authorize**: decide whether the caller may.
 //! 9. **Handle**: run the handler. One transaction writes the change, the audit entry and the
-//!    stored reply ([`Call::change`]), and only if the ancestors are as they were read.
+//!    stored reply ([`CallTo::change`](super::change::CallTo::change)), and only if the ancestors are as they were read.
 //!
 //! A call that is stale is decided again from step 6.
 
@@ -180,6 +180,7 @@ async fn admitted(
         IdempotencyKey::new(who, spec.name, &id, &params.fingerprint(), secret)
     });
     let mut call = Call {
+        world: platform.world.clone(),
         function: spec.name,
         caller,
         address: request.origin.address,

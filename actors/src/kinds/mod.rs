@@ -6,6 +6,7 @@ pub mod artifacts;
 pub mod backup_schedules;
 pub mod backups;
 pub mod builds;
+mod cascade;
 pub mod checkouts;
 pub mod commerce_channels;
 pub mod credentials;

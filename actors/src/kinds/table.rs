@@ -6,17 +6,17 @@
 
 use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
-    backups::Backups, builds::Builds, checkouts::Checkouts, commerce_channels::CommerceChannels,
-    credentials::Credentials, deliveries::Deliveries, deployments::Deployments,
-    image_builds::ImageBuilds, images::Images, instances::Instances, organizations::Organizations,
-    projects::Projects, publications::Publications, releases::Releases, repositories::Repositories,
-    subscriptions::Subscriptions, templates::Templates, tokens::Tokens,
-    trusted_publishers::TrustedPublishers, webhooks::Webhooks,
+    backups::Backups, builds::Builds, cascade, checkouts::Checkouts,
+    commerce_channels::CommerceChannels, credentials::Credentials, deliveries::Deliveries,
+    deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
+    organizations::Organizations, projects::Projects, publications::Publications,
+    releases::Releases, repositories::Repositories, subscriptions::Subscriptions,
+    templates::Templates, tokens::Tokens, trusted_publishers::TrustedPublishers,
+    webhooks::Webhooks,
 };
 use crate::{
     background::sweeper,
     runtime::{
-        cascade,
         directory::Rules,
         entries::{self, Under},
         handle::Handle,
@@ -38,7 +38,7 @@ use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
 
 macro_rules! kinds {
     ($(
-        $owners:ident / $one:ident: $kind:ident {
+        $one:ident: $kind:ident {
             id: $id:ty, stored: $stored:literal, noun: $noun:literal
             $(, subject: $subject:ident)? $(, under: $parent:ident)? $(, beside: [$($beside:ident),+])? $(,)?
         }
@@ -90,6 +90,12 @@ macro_rules! kinds {
                 }
             }
 
+            impl Owned for $kind {
+                fn owners(all: &Owners) -> &Handle<$kind> {
+                    &all.$one
+                }
+            }
+
             $(impl HasParent for $kind {
                 type Parent = $parent;
             })?
@@ -103,7 +109,7 @@ macro_rules! kinds {
         /// The handles of the owners, one for each kind of resource.
         #[derive(Clone)]
         pub struct Owners {
-            $(pub $owners: Handle<$kind>),+
+            $($one: Handle<$kind>),+
         }
 
         impl Owners {
@@ -112,33 +118,32 @@ macro_rules! kinds {
                 arbiters: &[ArbiterHandle],
                 rules: Rules,
             ) -> Result<Owners, Fault> {
-                Ok(Owners { $($owners: Handle::start(world, arbiters, rules).await?),+ })
+                Ok(Owners { $($one: Handle::start(world, arbiters, rules).await?),+ })
             }
 
             /// Wakes the owners that were awake when the process last ended.
             pub(crate) async fn resume(&self) {
-                $(self.$owners.resume().await;)+
+                $(self.$one.resume().await;)+
             }
 
             /// Restarts the owner of a resource; false if the owner is not in memory.
             pub async fn restart(&self, id: &str) -> Result<bool, Fault> {
                 $(if let Ok(id) = id.parse() {
-                    return self.$owners.restart(id).await;
+                    return self.$one.restart(id).await;
                 })+
                 Ok(false)
             }
 
             /// For each kind: what tells the owners whose time has come.
-            pub(crate) fn sweeps<'a>(&'a self, world: &'a World) -> Vec<sweeper::Sweep<'a>> {
+            pub(crate) fn sweeps(world: &World) -> Vec<sweeper::Sweep<'_>> {
                 vec![$(Box::new(move |now| {
-                    Box::pin(sweeper::tell_overdue(world, now, &self.$owners))
+                    Box::pin(sweeper::tell_overdue::<$kind>(world, now))
                 })),+]
             }
 
             /// Tells some children of a resource to delete themselves, in the order of the table.
             /// Returns whether none is left. If some are, it gives them a moment.
             pub(crate) async fn delete_children(
-                &self,
                 world: &World,
                 id: &(dyn Any + Send + Sync),
             ) -> Result<bool, Retry> {
@@ -147,9 +152,7 @@ macro_rules! kinds {
                     if asked == 0 || !<$kind as Child>::NEEDED_TO_THE_END {
                         let entry = Under::<$parent>(*id);
                         let command = || <$kind as Child>::delete_under(*id, world);
-                        asked +=
-                            cascade::delete_some(&world.store, &entry, &self.$owners, command)
-                                .await?;
+                        asked += cascade::delete_some::<$kind>(world, &entry, command).await?;
                     }
                 })?)+
                 if asked > 0 {
@@ -232,74 +235,74 @@ macro_rules! parent_key {
 }
 
 kinds! {
-    accounts / account: Accounts { id: UserId, stored: "account", noun: "user" }
-    organizations / organization: Organizations {
+    account: Accounts { id: UserId, stored: "account", noun: "user" }
+    organization: Organizations {
         id: OrganizationId, stored: "organization", noun: "organization", subject: Organization,
     }
-    webhooks / webhook: Webhooks {
+    webhook: Webhooks {
         id: WebhookId, stored: "webhook", noun: "webhook", subject: Webhook, under: Organizations,
     }
-    deliveries / delivery: Deliveries {
+    delivery: Deliveries {
         id: DeliveryId, stored: "delivery", noun: "delivery", subject: Delivery, under: Webhooks,
     }
-    projects / project: Projects {
+    project: Projects {
         id: ProjectId, stored: "project", noun: "project", subject: Project, under: Organizations,
     }
-    apps / app: Apps {
+    app: Apps {
         id: AppId, stored: "app", noun: "app", subject: App, under: Projects,
     }
-    deployments / deployment: Deployments {
+    deployment: Deployments {
         id: DeploymentId, stored: "deployment", noun: "deployment", subject: Deployment, under: Apps,
     }
-    repositories / repository: Repositories {
+    repository: Repositories {
         id: RepositoryId, stored: "repository", noun: "repository", under: Apps,
     }
-    builds / build: Builds {
+    build: Builds {
         id: BuildId, stored: "build", noun: "build", subject: Build, under: Apps,
     }
-    backup_schedules / backup_schedule: BackupSchedules {
+    backup_schedule: BackupSchedules {
         id: ScheduleId, stored: "backupSchedule", noun: "backup schedule", under: Apps,
     }
-    backups / backup: Backups {
+    backup: Backups {
         id: BackupId, stored: "backup", noun: "backup", subject: Backup, under: Apps,
         beside: [Instances],
     }
-    checkouts / checkout: Checkouts {
+    checkout: Checkouts {
         id: CheckoutId, stored: "checkout", noun: "checkout", subject: Checkout, under: Apps,
     }
-    subscriptions / subscription: Subscriptions {
+    subscription: Subscriptions {
         id: SubscriptionId, stored: "subscription", noun: "subscription", under: Apps,
     }
-    commerce_channels / commerce_channel: CommerceChannels {
+    commerce_channel: CommerceChannels {
         id: CommerceChannelId, stored: "commerceChannel", noun: "commerce channel", under: Apps,
     }
-    publications / publication: Publications {
+    publication: Publications {
         id: PublicationId, stored: "publication", noun: "publication", under: Apps,
     }
-    releases / release: Releases {
+    release: Releases {
         id: ReleaseId, stored: "release", noun: "release", subject: Release, under: Apps,
     }
-    artifacts / artifact: Artifacts {
+    artifact: Artifacts {
         id: ArtifactId, stored: "artifact", noun: "artifact", subject: Artifact, under: Apps,
     }
-    credentials / credential: Credentials {
+    credential: Credentials {
         id: CredentialId, stored: "credential", noun: "credential", subject: Credential,
         under: Apps,
     }
-    trusted_publishers / trusted_publisher: TrustedPublishers {
+    trusted_publisher: TrustedPublishers {
         id: PublisherId, stored: "trustedPublisher", noun: "trusted publisher",
         subject: Publisher, under: Apps,
     }
-    tokens / token: Tokens {
+    token: Tokens {
         id: TokenId, stored: "token", noun: "token", subject: Token, under: Apps,
     }
-    instances / instance: Instances {
+    instance: Instances {
         id: InstanceId, stored: "instance", noun: "instance", subject: Instance, under: Apps,
         beside: [Projects, Templates],
     }
-    images / image: Images { id: ImageId, stored: "image", noun: "image" }
-    templates / template: Templates { id: TemplateId, stored: "template", noun: "template" }
-    image_builds / image_build: ImageBuilds {
+    image: Images { id: ImageId, stored: "image", noun: "image" }
+    template: Templates { id: TemplateId, stored: "template", noun: "template" }
+    image_build: ImageBuilds {
         id: JobId, stored: "imageBuild", noun: "build", beside: [Images],
     }
 }
@@ -308,6 +311,11 @@ kinds! {
 pub trait Visitor {
     type Error;
     fn visit<R: Resource>(&mut self) -> Result<(), Self::Error>;
+}
+
+/// A kind whose owners the platform starts.
+pub trait Owned: Resource<Host = World> {
+    fn owners(all: &Owners) -> &Handle<Self>;
 }
 
 /// A kind with its place in an [`Ancestry`].

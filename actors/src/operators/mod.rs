@@ -107,10 +107,10 @@ impl Serves<GetAllProjects> for Platform {
 impl Serves<RestartActor> for Platform {
     async fn serve(&self, cx: &Call, p: RestartActor) -> Result<Actor, Fault> {
         let id = p.actor_id.as_str();
-        if !self.owners()?.restart(id).await? {
+        if !self.world.owners()?.restart(id).await? {
             return Err(Fault::NotFound("actor in memory"));
         }
-        cx.note(&self.world, id);
+        cx.note(id);
         let actor = self.actors(cx.now, |actor| actor.id == id).into_iter().next();
         actor.ok_or(Fault::NotFound("actor in memory"))
     }
@@ -119,7 +119,7 @@ impl Serves<RestartActor> for Platform {
 impl Serves<ConfirmClock> for Platform {
     async fn serve(&self, cx: &Call, _: ConfirmClock) -> Result<ClockCheck, Fault> {
         clock_watch::confirm(&self.world.store, &self.world.ports.clock).await?;
-        cx.note(&self.world, "clock");
+        cx.note("clock");
         Ok(self.clock_check())
     }
 }
@@ -128,11 +128,10 @@ impl Serves<SetTier> for Platform {
     async fn serve(&self, cx: &Call, p: SetTier) -> Result<User, Fault> {
         let before = authz::account(&self.world.store, p.user_id)?.state.tier();
         let platform = self.clone();
-        let owners = &self.owners()?.accounts;
         let command = accounts::Command::SetTier(p.tier);
-        let reply = cx.change(&self.world, owners, p.user_id, command, move |account| {
-            view(&platform, p.user_id, account)
-        });
+        let reply = cx
+            .to::<Accounts>(p.user_id)
+            .change(command, move |account| view(&platform, p.user_id, account));
         let reply = reply.await?;
         self.authn.tier_changed(p.user_id, before, reply.tier);
         Ok(reply)

@@ -7,6 +7,7 @@ use super::{
     owner::{Answer, Rider, Waiter},
     permit::{Permit, Permits},
     resource::{Input, Resource},
+    store::Store,
 };
 use crate::ports::Clock;
 use actix::Addr;
@@ -55,6 +56,13 @@ pub(crate) fn shard_of(id: impl Hash, shards: usize) -> usize {
     usize::try_from(hasher.finish() % shards.max(1) as u64).unwrap_or(0)
 }
 
+/// The owner of a resource, as the rest of the program reaches it.
+pub struct OwnerOf<'a, R: Resource> {
+    owners: Result<&'a Handle<R>, Fault>,
+    id: R::Key,
+    store: &'a Store,
+}
+
 impl<R: Resource> Handle<R> {
     /// Starts a directory on each arbiter.
     pub(crate) async fn start(
@@ -91,41 +99,8 @@ impl<R: Resource> Handle<R> {
         self.shards.get(shard_of(id, self.shards.len())).ok_or(Fault::Internal)
     }
 
-    /// Sends a command to the owner of `id`, without a rider.
-    pub async fn ask(&self, id: R::Key, command: R::Command) -> Result<Arc<R::State>, Fault> {
-        self.ask_alone(id, Input::Command(command)).await
-    }
-
-    /// Creates the resource `id`. An existing resource stays as it is.
-    pub async fn create(&self, id: R::Key, new: R::New) -> Result<Arc<R::State>, Fault> {
-        self.ask_alone(id, Input::Create(Box::new(new))).await
-    }
-
-    async fn ask_alone(&self, id: R::Key, input: Input<R>) -> Result<Arc<R::State>, Fault> {
-        let done = self.ask_with(id, input, Arc::new(|_| Ok(Change::new()))).await?;
-        Ok(done.state)
-    }
-
-    /// Sends a command to the owner of `id`. Does nothing if there is no such resource.
-    pub async fn ask_if_there(&self, id: R::Key, command: R::Command) -> Result<(), Fault> {
-        self.tell_if_there(id, Input::Command(command)).await
-    }
-
-    /// Sends an input to the owner of `id`. Does nothing if there is no such resource.
-    pub async fn tell_if_there(&self, id: R::Key, input: Input<R>) -> Result<(), Fault> {
-        match self.ask_alone(id, input).await {
-            Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
-            Err(fault) => Err(fault),
-        }
-    }
-
-    /// Sends an input to the owner of `id`. `rider` makes further changes from the new state, for
-    /// the same transaction.
-    ///
-    /// The answer comes when the change is on the disk. If the owner stops before the command
-    /// begins, the command is sent again. If the owner crashes after that, the answer is
-    /// [`Fault::Uncertain`].
-    pub async fn ask_with(&self, id: R::Key, input: Input<R>, rider: Rider<R>) -> Answer<R> {
+    /// See [`OwnerOf::ask_with`].
+    async fn ask_with(&self, id: R::Key, input: Input<R>, rider: Rider<R>) -> Answer<R> {
         let shard = self.shard(id)?;
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         for _ in 0..3 {
@@ -149,18 +124,8 @@ impl<R: Resource> Handle<R> {
         Err(Fault::Busy)
     }
 
-    /// Waits until no effect is pending, and returns the state. `None`: there is no such resource.
-    pub async fn wait_idle(
-        &self,
-        id: R::Key,
-        within: Duration,
-    ) -> Result<Option<Arc<R::State>>, Fault> {
-        self.wait_until(id, within, |_| false).await
-    }
-
-    /// Waits until no effect is pending or the state is `enough`, and returns the state. `None`: there
-    /// is no such resource.
-    pub async fn wait_until(
+    /// See [`OwnerOf::wait_until`].
+    async fn wait_until(
         &self,
         id: R::Key,
         within: Duration,
@@ -186,7 +151,81 @@ impl<R: Resource> Handle<R> {
     }
 
     /// Restarts an owner from its stored state. False: the owner is not in memory.
-    pub async fn restart(&self, id: R::Key) -> Result<bool, Fault> {
+    pub(crate) async fn restart(&self, id: R::Key) -> Result<bool, Fault> {
         self.shard(id)?.directory.send(Restart(id)).await.map_err(|_| Fault::Busy)
+    }
+}
+
+impl<'a, R: Resource> OwnerOf<'a, R> {
+    /// The owner of `id`. The fault says why no owner can be reached now.
+    pub(crate) fn new(owners: Result<&'a Handle<R>, Fault>, id: R::Key, store: &'a Store) -> Self {
+        OwnerOf { owners, id, store }
+    }
+
+    /// Sends a command, without a rider.
+    pub async fn ask(self, command: R::Command) -> Result<Arc<R::State>, Fault> {
+        self.ask_alone(Input::Command(command)).await
+    }
+
+    /// Creates the resource. An existing resource stays as it is.
+    pub async fn create(self, new: R::New) -> Result<Arc<R::State>, Fault> {
+        self.ask_alone(Input::Create(Box::new(new))).await
+    }
+
+    async fn ask_alone(self, input: Input<R>) -> Result<Arc<R::State>, Fault> {
+        Ok(self.ask_with(input, Arc::new(|_| Ok(Change::new()))).await?.state)
+    }
+
+    /// Sends a command. Does nothing if there is no such resource.
+    pub async fn ask_if_there(self, command: R::Command) -> Result<(), Fault> {
+        self.tell_if_there(Input::Command(command)).await
+    }
+
+    /// Sends an input. Does nothing if there is no such resource.
+    pub async fn tell_if_there(self, input: Input<R>) -> Result<(), Fault> {
+        match self.ask_alone(input).await {
+            Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Sends an input. `rider` makes further changes from the new state, for the same transaction.
+    ///
+    /// The answer comes when the change is on the disk. If the owner stops before the command
+    /// begins, the command is sent again. If the owner crashes after that, the answer is
+    /// [`Fault::Uncertain`].
+    pub async fn ask_with(self, input: Input<R>, rider: Rider<R>) -> Answer<R> {
+        self.owners?.ask_with(self.id, input, rider).await
+    }
+
+    /// Waits until no effect is pending, and returns the state. `None`: there is no such resource.
+    pub async fn wait_idle(self, within: Duration) -> Result<Option<Arc<R::State>>, Fault> {
+        self.wait_until(within, |_| false).await
+    }
+
+    /// Waits until no effect is pending or the state is `enough`, and returns the state. `None`: there
+    /// is no such resource.
+    pub async fn wait_until(
+        self,
+        within: Duration,
+        enough: fn(&R::State) -> bool,
+    ) -> Result<Option<Arc<R::State>>, Fault> {
+        self.owners?.wait_until(self.id, within, enough).await
+    }
+
+    /// The state when no effect is pending, or as it is after this time.
+    pub async fn idle_or_late(self, within: Duration) -> Result<Arc<R::State>, Fault> {
+        let (store, id) = (self.store, self.id);
+        let state = match self.wait_idle(within).await {
+            Ok(state) => state,
+            // The work goes on, whatever keeps this wait from its end.
+            Err(_) => store.get::<R>(&id)?.map(|seen| Arc::new(seen.state.clone())),
+        };
+        state.ok_or(Fault::NotFound(R::NOUN))
+    }
+
+    /// Restarts the owner from its stored state. False: the owner is not in memory.
+    pub async fn restart(self) -> Result<bool, Fault> {
+        self.owners?.restart(self.id).await
     }
 }

@@ -1,11 +1,10 @@
 //! What all owners share. [`resource`] defines resources, by their steps and the work that their states
 //! ask for, [`owner`] owns one and makes decisions with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
 //! owners, [`handle`] sends commands to owners, [`permit`] and [`turns`] bound the work under way,
-//! [`clock_watch`] doubts the clock, `cascade` deletes children, [`event`] is what webhooks hear of, [`reindex`] adds missing index
+//! [`clock_watch`] doubts the clock, [`event`] is what webhooks hear of, [`reindex`] adds missing index
 //! entries, and [`health`] shows actors to operators.
 
 pub mod backoff;
-pub(crate) mod cascade;
 pub mod clock_watch;
 mod decide;
 pub mod directory;

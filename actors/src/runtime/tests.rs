@@ -11,20 +11,18 @@
 use super::{
     directory::Rules,
     entries,
-    handle::Handle,
+    handle::{Handle, OwnerOf},
+    health::Registry,
+    host::Host,
     resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
 };
-use crate::{
-    ports::{ManualClock, unavailable},
-    records,
-    world::World,
-};
+use crate::ports::{Clock, ManualClock};
 use actix_rt::{Arbiter, System, task::yield_now};
-use container_engine::fake::Fake;
 use contract::{Fault, JobId, Timestamp};
 use futures_util::future::{LocalBoxFuture, join_all};
 use serde::{Deserialize, Serialize};
 use std::{
+    any::Any,
     rc::Rc,
     sync::{Arc, mpsc},
     time::Duration,
@@ -80,7 +78,7 @@ impl Record for Probe {
 
 impl Row for Probe {
     const NOUN: &'static str = "probe";
-    type Host = World;
+    type Host = Program;
     fn parent_key(_: &State) -> Option<String> {
         None
     }
@@ -118,7 +116,7 @@ impl Resource for Probe {
         Effort: Effort,
         _: JobId,
         _: Arc<Kept<Self>>,
-        _: Arc<World>,
+        _: Arc<Program>,
     ) -> LocalBoxFuture<'static, Result<Done, Retry>> {
         Box::pin(async {
             let gate = GATE.with(Clone::clone);
@@ -150,8 +148,48 @@ impl Merge for Hold {
     }
 }
 
+/// The program that the owners of the tests run in. It tells nobody of changes, and no resource has
+/// children.
+struct Program {
+    store: super::store::Store,
+    clock: Clock,
+    registry: Registry,
+}
+
+impl Host for Program {
+    fn store(&self) -> &super::store::Store {
+        &self.store
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    fn outgoing<R: Resource<Host = Self>>(
+        &self,
+        _: &Moment<R>,
+        _: Option<&R::State>,
+        _: &R::State,
+    ) -> Result<Change, Fault> {
+        Ok(Change::new())
+    }
+
+    fn has_outgoing(&self) {}
+
+    fn delete_children<'a>(
+        &'a self,
+        _: &'a (dyn Any + Send + Sync),
+    ) -> LocalBoxFuture<'a, Result<bool, Retry>> {
+        Box::pin(async { Ok(true) })
+    }
+}
+
 struct Scene {
-    world: Arc<World>,
+    program: Arc<Program>,
     owners: Handle<Probe>,
     made: u128,
 }
@@ -161,33 +199,36 @@ impl Scene {
     fn run<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
         let folder = tempfile::tempdir().unwrap();
         System::new().block_on(async {
-            let kinds: Vec<_> =
-                records::trees().into_iter().chain([Probe::TREE, Hold::TREE]).collect();
-            let store = Store::open(folder.path(), &kinds, Memory::default()).unwrap();
+            let trees = [Probe::TREE, Hold::TREE];
+            let store = Store::open(folder.path(), &trees, Memory::default()).unwrap();
             let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
-            let ports = unavailable::ports(clock.port(), Arc::new(Fake::default()));
+            let (store, registry) = (store.into(), Registry::default());
+            let program = Arc::new(Program { store, clock: clock.port(), registry });
             actix_rt::spawn(time_passes(clock));
             let write_within = Duration::from_millis(200);
             let rules = Rules { answer_within: WITHIN, write_within, ..Rules::default() };
             let arbiters = [Arbiter::current()];
-            let world = World::start(store, ports, &arbiters, rules).await.unwrap();
-            let owners = Handle::start(&world, &arbiters, rules).await.unwrap();
-            test(Scene { world, owners, made: 0 }).await;
+            let owners = Handle::start(&program, &arbiters, rules).await.unwrap();
+            test(Scene { program, owners, made: 0 }).await;
         });
+    }
+
+    fn to(&self, id: JobId) -> OwnerOf<'_, Probe> {
+        OwnerOf::new(Ok(&self.owners), id, &self.program.store)
     }
 
     async fn create(&mut self) -> JobId {
         self.made += 1;
         let id = contract::Id::of(ulid::Ulid(self.made));
         // On a busy machine, the disk may be slower than the limit for writes in these tests.
-        while let Err(fault) = self.owners.create(id, ()).await {
+        while let Err(fault) = self.to(id).create(()).await {
             assert_eq!(fault, Fault::Uncertain);
         }
         id
     }
 
     fn stored(&self, id: JobId) -> Snapshot<Probe> {
-        self.world.store.get::<Probe>(&id).unwrap().unwrap()
+        self.program.store.get::<Probe>(&id).unwrap().unwrap()
     }
 
     /// Writes the record without its owner.
@@ -195,14 +236,14 @@ impl Scene {
         let before = self.stored(id);
         let after = Kept { awake: state.working, ..Kept::at_rest(state) };
         let change = Change::new().replace::<Probe>(&id, Some(before.as_ref()), after);
-        self.world.store.commit(change).await.unwrap();
+        self.program.store.commit(change).await.unwrap();
     }
 
     /// Checks that the memory of the owner agrees with the store, and that no effect is pending.
     async fn check(&self, id: JobId, told: &str) {
-        let idle = self.owners.wait_idle(id, WITHIN).await;
+        let idle = self.to(id).wait_idle(WITHIN).await;
         let idle = idle.unwrap_or_else(|e| panic!("{told}: it never becomes idle: {e}")).unwrap();
-        let answered = self.owners.ask(id, Command::Look).await.unwrap();
+        let answered = self.to(id).ask(Command::Look).await.unwrap();
         let stored = self.stored(id);
         assert_eq!(*answered, stored.state, "{told}");
         assert_eq!(*idle, stored.state, "{told}");
@@ -242,13 +283,13 @@ fn commands_that_come_while_an_effect_ends() {
             for every in [usize::MAX, 4, 1] {
                 let told = format!("{burst} at a time, ends at {ends_at}, every {every}th adds");
                 let id = scene.create().await;
-                scene.owners.ask(id, Command::Begin).await.unwrap();
+                scene.to(id).ask(Command::Begin).await.unwrap();
                 until_work_begins().await;
-                let owners = &scene.owners;
+                let scene = &scene;
                 let asked = (0..12_usize).map(|n| async move {
                     turns(n / burst).await;
                     let command = if (n + 1) % every == 0 { Command::Add } else { Command::Look };
-                    owners.ask(id, command).await.map(|state| state.count)
+                    scene.to(id).ask(command).await.map(|state| state.count)
                 });
                 let ending = async {
                     turns(ends_at).await;
@@ -271,12 +312,12 @@ fn a_record_that_somebody_else_wrote() {
         // A command that changes nothing sees the write.
         let id = scene.create().await;
         scene.write(id, other.clone()).await;
-        assert_eq!(*scene.owners.ask(id, Command::Look).await.unwrap(), other);
+        assert_eq!(*scene.to(id).ask(Command::Look).await.unwrap(), other);
         scene.check(id, "written").await;
         // The owner runs an effect that another writer made pending.
         let id = scene.create().await;
         scene.write(id, State { working: true, count: 100 }).await;
-        assert!(scene.owners.ask(id, Command::Look).await.unwrap().working);
+        assert!(scene.to(id).ask(Command::Look).await.unwrap().working);
         end_work();
         scene.check(id, "given work").await;
         assert_eq!(scene.stored(id).state.count, 101);
@@ -288,7 +329,7 @@ fn a_record_that_somebody_else_wrote() {
         assert_eq!(scene.stored(id).state.count, 101);
         // A caller does not wait for an effect that another writer removed.
         let id = scene.create().await;
-        scene.owners.ask(id, Command::Begin).await.unwrap();
+        scene.to(id).ask(Command::Begin).await.unwrap();
         scene.write(id, other.clone()).await;
         scene.check(id, "taken away").await;
     });
@@ -298,13 +339,13 @@ fn a_record_that_somebody_else_wrote() {
 fn who_waits_for_a_state_does_not_wait_for_the_effect_that_follows() {
     Scene::run(|mut scene| async move {
         let id = scene.create().await;
-        let wait = scene.owners.wait_until(id, WITHIN, |state| state.working);
+        let wait = scene.to(id).wait_until(WITHIN, |state| state.working);
         assert!(!wait.await.unwrap().unwrap().working, "nothing is pending");
-        scene.owners.ask(id, Command::Begin).await.unwrap();
-        let counts = scene.owners.wait_until(id, WITHIN, |state| state.count == 1);
+        scene.to(id).ask(Command::Begin).await.unwrap();
+        let counts = scene.to(id).wait_until(WITHIN, |state| state.count == 1);
         let add = async {
             until_work_begins().await;
-            scene.owners.ask(id, Command::Add).await.unwrap();
+            scene.to(id).ask(Command::Add).await.unwrap();
         };
         let (counted, ()) = futures_util::future::join(counts, add).await;
         assert_eq!(*counted.unwrap().unwrap(), State { working: true, count: 1 });
@@ -317,9 +358,8 @@ fn who_waits_for_a_state_does_not_wait_for_the_effect_that_follows() {
 fn commands_behind_one_that_panics_are_answered() {
     Scene::run(|mut scene| async move {
         let id = scene.create().await;
-        let owners = &scene.owners;
         let commands = [Command::Add, Command::Panic, Command::Add, Command::Begin, Command::Look];
-        let answers = join_all(commands.map(|command| owners.ask(id, command))).await;
+        let answers = join_all(commands.map(|command| scene.to(id).ask(command))).await;
         let counts: Vec<_> = answers.iter().map(|a| a.as_ref().map(|state| state.count)).collect();
         assert_eq!(counts, [Ok(1), Err(&Fault::Uncertain), Ok(2), Ok(2), Ok(2)]);
         end_work();
@@ -334,15 +374,15 @@ fn a_write_of_which_nobody_knows_whether_it_was_done() {
         for begin in [false, true] {
             let id = scene.create().await;
             if !begin {
-                scene.owners.ask(id, Command::Begin).await.unwrap();
+                scene.to(id).ask(Command::Begin).await.unwrap();
                 until_work_begins().await;
             }
             let (go_on, until) = mpsc::channel();
-            scene.world.store.note(Change::new().merge::<Hold>(&"hold".into(), until));
+            scene.program.store.note(Change::new().merge::<Hold>(&"hold".into(), until));
             let command = if begin { Command::Begin } else { Command::Add };
-            let answer = scene.owners.ask(id, command).await.map(|state| state.count);
+            let answer = scene.to(id).ask(command).await.map(|state| state.count);
             assert_eq!(answer, Err(Fault::Uncertain));
-            let answer = scene.owners.ask(id, Command::Look).await.map(|state| state.count);
+            let answer = scene.to(id).ask(Command::Look).await.map(|state| state.count);
             assert_eq!(answer, Err(Fault::Busy), "it does not answer from memory");
             go_on.send(()).unwrap();
             end_work();

@@ -4,7 +4,10 @@ use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
     world::{ALL, HOUR, Of, Scene, a_moment, app, checkout, clock, life, reference, until},
 };
-use actors::kinds::{apps, checkouts::Command};
+use actors::kinds::{
+    apps::{self, Apps},
+    checkouts::{Checkouts, Command},
+};
 use contract::{
     Fault as Refusal,
     checkouts::{CheckoutState as S, PaymentProvider, PaymentStatus},
@@ -93,7 +96,7 @@ fn a_restart_after_any_write_changes_nothing() {
                         is_over || u128::from(scene.writes(n)) >= n
                     })
                     .await;
-                    let _ = scene.platform.owners().unwrap().checkouts.restart(checkout(n)).await;
+                    let _ = scene.platform.world.to::<Checkouts>(checkout(n)).restart().await;
                 };
                 let goes_on = async {
                     scene.comes_to(n, S::AwaitingPayment, &told).await;
@@ -335,7 +338,7 @@ fn the_end_of_an_app_closes_its_pages() {
             }
             (0..times).for_each(|_| market.inject(Step::Close, fault));
             let delete = apps::Command::Delete;
-            scene.platform.owners().unwrap().apps.ask(app(), delete).await.unwrap();
+            scene.platform.world.to::<Apps>(app()).ask(delete).await.unwrap();
             let store = &scene.world().store;
             until("the app goes", || store.get::<apps::Apps>(&app()).unwrap().is_none()).await;
             for n in [1, 2, 3] {

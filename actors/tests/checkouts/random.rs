@@ -5,7 +5,7 @@ use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
     world::{ALL, HOUR, Of, Scene, checkout, clock, life, reference},
 };
-use actors::kinds::checkouts::Command;
+use actors::kinds::checkouts::{Checkouts, Command};
 use contract::{
     checkouts::{CheckoutState as S, PaymentProvider},
     money::{Amount, Money},
@@ -86,13 +86,19 @@ async fn happens(scene: &Scene, event: &Event) {
         Event::Refuses(step) => market.refuse(*step),
         Event::Calm => market.calm(),
         Event::Restart => {
-            let _ = scene.platform.owners().unwrap().checkouts.restart(checkout(1)).await;
+            let _ = scene.platform.world.to::<Checkouts>(checkout(1)).restart().await;
         }
         Event::End => {}
         Event::Later(time) => scene.later(*time).await,
         Event::Idle => {
-            let owners = &scene.platform.owners().unwrap().checkouts;
-            drop(owners.wait_idle(checkout(1), Duration::from_millis(50)).await);
+            drop(
+                scene
+                    .platform
+                    .world
+                    .to::<Checkouts>(checkout(1))
+                    .wait_idle(Duration::from_millis(50))
+                    .await,
+            );
         }
     }
 }

@@ -218,8 +218,13 @@ fn a_subscription_stands_each_failure_of_its_provider() {
                 super::world::a_moment().await;
             }
             until(&told, || scene.is_active(&id)).await;
-            let owners = &scene.platform.owners().unwrap().subscriptions;
-            owners.ask(scene.record(&id).unwrap().0, Command::Look).await.unwrap();
+            scene
+                .platform
+                .world
+                .to::<Subscriptions>(scene.record(&id).unwrap().0)
+                .ask(Command::Look)
+                .await
+                .unwrap();
             scene.subscriptions_idle().await;
         }
     });

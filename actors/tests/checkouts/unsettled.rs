@@ -6,7 +6,7 @@ use super::{
     world::{ALL, HOUR, Of, a_moment, app, checkout, clock, life, reference, until},
 };
 use actors::kinds::{
-    apps,
+    apps::{self, Apps},
     checkouts::{Command, Whole},
 };
 use contract::{
@@ -153,7 +153,7 @@ fn the_end_of_an_app_tells_people_of_money_that_is_not_settled() {
         scene.comes_to(1, S::Settling, "refused").await;
         scene.idles(1, "nobody hears").await;
         assert_eq!(scene.alarms(), 0);
-        scene.platform.owners().unwrap().apps.ask(app(), apps::Command::Delete).await.unwrap();
+        scene.platform.world.to::<Apps>(app()).ask(apps::Command::Delete).await.unwrap();
         let store = &scene.world().store;
         until("the app goes", || store.get::<apps::Apps>(&app()).unwrap().is_none()).await;
         assert_eq!(scene.alarms(), 1);

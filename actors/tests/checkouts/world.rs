@@ -7,9 +7,13 @@ use actix_rt::{Arbiter, System};
 use actors::{
     background::sweeper::sweep,
     kinds::{
-        apps::App,
+        accounts::Accounts,
+        apps::{App, Apps},
         checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},
-        commerce_channels, credentials, organizations,
+        commerce_channels::{self, CommerceChannels},
+        credentials::{self, Credentials},
+        organizations::{self, Organizations},
+        projects::Projects,
         subscriptions::{self, Subscriptions},
     },
     platform::{DefaultTemplates, Platform, Settings},
@@ -195,11 +199,11 @@ impl Scene {
 
     /// Makes the app with an owner, the credential of a provider, and a channel of a shop.
     pub async fn app(&self, provider: PaymentProvider) {
-        let (owners, now) = (self.platform.owners().unwrap(), self.now());
+        let now = self.now();
         let (organization_id, owner): (OrganizationId, UserId) = (Id::of(Ulid(1)), Id::of(Ulid(4)));
         self.register(owner, OWNER).await;
         let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
-        owners.organizations.create(organization_id, acme).await.unwrap();
+        self.platform.world.to::<Organizations>(organization_id).create(acme).await.unwrap();
         let project_id: ProjectId = Id::of(Ulid(2));
         let shop = Project {
             id: project_id,
@@ -212,10 +216,11 @@ impl Scene {
             created_at: now,
             updated_at: now,
         };
-        owners.projects.create(project_id, shop).await.unwrap();
-        owners
-            .apps
-            .create(app(), App::new(project_id, "Shop".parse().unwrap(), now))
+        self.platform.world.to::<Projects>(project_id).create(shop).await.unwrap();
+        self.platform
+            .world
+            .to::<Apps>(app())
+            .create(App::new(project_id, "Shop".parse().unwrap(), now))
             .await
             .unwrap();
         self.credential(provider).await;
@@ -230,14 +235,14 @@ impl Scene {
             check: "The channel opens.".into(),
             outcome: ChannelCheck::Passed,
         };
-        owners.commerce_channels.create(channel(), registered).await.unwrap();
+        self.platform.world.to::<CommerceChannels>(channel()).create(registered).await.unwrap();
     }
 
     /// Makes an account.
     pub async fn register(&self, user: UserId, email: &str) {
         let (email, now) = (email.parse().unwrap(), self.now());
         let registration = self.platform.registration(user, email, None, String::new(), now);
-        self.platform.owners().unwrap().accounts.create(user, registration).await.unwrap();
+        self.platform.world.to::<Accounts>(user).create(registration).await.unwrap();
     }
 
     async fn credential(&self, provider: PaymentProvider) {
@@ -260,7 +265,7 @@ impl Scene {
             credential: serde_json::from_value(credential).unwrap(),
             secret: self.world().ports.sealer.seal(&id.to_string(), &secret).unwrap(),
         };
-        self.platform.owners().unwrap().credentials.create(id, new).await.unwrap();
+        self.platform.world.to::<Credentials>(id).create(new).await.unwrap();
     }
 
     /// Opens the n-th checkout.
@@ -288,11 +293,11 @@ impl Scene {
             },
             request: Some(RequestId { key: request.into(), fingerprint: "f".into() }),
         };
-        self.platform.owners()?.checkouts.create(checkout(n), new).await.map(drop)
+        self.platform.world.to::<Checkouts>(checkout(n)).create(new).await.map(drop)
     }
 
     pub async fn ask(&self, n: u128, command: Command) -> Result<(), Fault> {
-        self.platform.owners()?.checkouts.ask(checkout(n), command).await.map(drop)
+        self.platform.world.to::<Checkouts>(checkout(n)).ask(command).await.map(drop)
     }
 
     /// The n-th checkout, if it exists.

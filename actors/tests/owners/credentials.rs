@@ -143,7 +143,7 @@ fn new(now: Timestamp, expires_at: Option<Timestamp>) -> New {
 
 /// Tells the owner as the sweeper does, and waits for the effect.
 async fn warn(world: &World, told: &str) {
-    world.owners().unwrap().credentials.tell_if_there(id(), Input::Due).await.unwrap();
+    world.to::<Credentials>(id()).tell_if_there(Input::Due).await.unwrap();
     let pending = || {
         let found = world.store.get::<Credentials>(&id()).unwrap();
         found.is_some_and(|found| found.pending().is_some())
@@ -162,8 +162,7 @@ fn each_warning_reaches_the_owner_and_the_admins_once() {
         let world = start(folder.path(), &clock, &mail).await;
         people(&world).await;
         let now = world.ports.clock.now();
-        let owners = &world.owners().unwrap().credentials;
-        owners.create(id(), new(now, Some(now + DAY * 100))).await.unwrap();
+        world.to::<Credentials>(id()).create(new(now, Some(now + DAY * 100))).await.unwrap();
         warn(&world, "too early").await;
         assert_eq!(mail.delivered.lock().unwrap().len(), 0);
 
@@ -185,12 +184,12 @@ fn each_warning_reaches_the_owner_and_the_admins_once() {
         // The owner of the credential ends while a mail is under way, and another one goes on.
         clock.advance(DAY * 6);
         *mail.next.lock().unwrap() = vec![(ADMIN, Does::Hang)];
-        owners.tell_if_there(id(), Input::Due).await.unwrap();
+        world.to::<Credentials>(id()).tell_if_there(Input::Due).await.unwrap();
         comes_to::<Credentials>(&world, id(), "the mail is sent", |_| {
             mail.inbox(ADMIN).iter().any(|subject| subject.contains("a day"))
         })
         .await;
-        owners.restart(id()).await.unwrap();
+        world.to::<Credentials>(id()).restart().await.unwrap();
         warn(&world, "1 day").await;
         assert!(mail.inbox(OWNER).contains(&"Shop: upload expires within a day".to_owned()));
 
@@ -203,7 +202,7 @@ fn each_warning_reaches_the_owner_and_the_admins_once() {
         // Another file: it was off until the end, and one mail stands for all.
         let now = world.ports.clock.now();
         let replaced = Box::new(new(now, Some(now + DAY * 40)));
-        owners.ask(id(), Command::Replace(replaced)).await.unwrap();
+        world.to::<Credentials>(id()).ask(Command::Replace(replaced)).await.unwrap();
         clock.advance(DAY * 50);
         warn(&world, "late").await;
         assert_eq!(mail.inbox(OWNER).last().unwrap(), "Shop: upload has expired");

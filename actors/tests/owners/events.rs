@@ -10,7 +10,7 @@ use actors::{
     kinds::{
         deployments::Deployments,
         instances::{Command, Instances},
-        organizations,
+        organizations::{self, Organizations},
         projects::Projects,
         webhooks::outbox::{OutboxIndex, Outgoing},
     },
@@ -34,7 +34,7 @@ async fn listen(world: &Arc<World>) {
     let (now, owner) = (world.ports.clock.now(), UserId::of(Ulid(12)));
     let organization_id = OrganizationId::of(Ulid(11));
     let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
-    world.owners().unwrap().organizations.create(organization_id, acme).await.unwrap();
+    world.to::<Organizations>(organization_id).create(acme).await.unwrap();
     let project = Project {
         id: scene::instance(now).project_id,
         organization_id,
@@ -69,19 +69,18 @@ fn an_instance_and_its_deployment_tell_what_they_do() {
         listen(&world).await;
         let id = create(&world).await;
         until(&world, id, S::Running, "at first").await;
-        let owners = world.owners().unwrap();
         let deployment: DeploymentId = world.ports.random.id(world.ports.clock.now());
         let mut begun = scene::deploying(deployment, id, world.ports.clock.now());
         begun.deployment.app_id = world.store.get::<Instances>(&id).unwrap().unwrap().state.app_id;
-        owners.deployments.create(deployment, begun).await.unwrap();
+        world.to::<Deployments>(deployment).create(begun).await.unwrap();
         comes_to::<Deployments>(&world, deployment, "it serves", |deployment| {
             let deployment = deployment.unwrap();
             deployment.deployment.state == DeploymentState::Live && !deployment.in_queue
         })
         .await;
-        owners.instances.ask(id, Command::Stop).await.unwrap();
+        world.to::<Instances>(id).ask(Command::Stop).await.unwrap();
         until(&world, id, S::Stopped, "then").await;
-        owners.instances.ask(id, Command::Delete { data: false }).await.unwrap();
+        world.to::<Instances>(id).ask(Command::Delete { data: false }).await.unwrap();
         until(&world, id, S::Deleted, "at last").await;
 
         let told = told(&world);

@@ -4,11 +4,7 @@
 
 use super::world;
 use actix_rt::{Arbiter, System};
-use actors::{
-    kinds::table::Owners,
-    runtime::{handle::Handle, resource::Resource},
-    world::World,
-};
+use actors::{kinds::table::Owned, runtime::resource::Resource, world::World};
 use container_engine::fake::{Fake, InjectedFault, Operation, Times};
 use std::{
     sync::Arc,
@@ -81,11 +77,10 @@ fn injected_counts(engine: &Fake, used: &[Operation]) -> Vec<u64> {
 
 /// Runs `life` once for each group of operations. Each operation of the group is carried out but
 /// never returns; all owners of the kind are restarted after that.
-pub async fn is_done_twice<R: Resource>(
+pub async fn is_done_twice<R: Owned>(
     world: &Arc<World>,
     engine: &Fake,
     used: &[&[Operation]],
-    of: fn(&Owners) -> &Handle<R>,
     life: impl AsyncFn(&str),
 ) {
     for operations in used {
@@ -101,7 +96,7 @@ pub async fn is_done_twice<R: Resource>(
                 let now = injected_counts(&fake, &watched);
                 if now != seen {
                     seen = now;
-                    restart_all(&world, of).await;
+                    restart_all::<R>(&world).await;
                 }
             }
         });
@@ -112,8 +107,8 @@ pub async fn is_done_twice<R: Resource>(
     }
 }
 
-async fn restart_all<R: Resource>(world: &World, of: fn(&Owners) -> &Handle<R>) {
+async fn restart_all<R: Owned>(world: &World) {
     for id in world.store.keys::<R>(None, 20).unwrap() {
-        let _ = of(world.owners().unwrap()).restart(id).await;
+        let _ = world.to::<R>(id).restart().await;
     }
 }

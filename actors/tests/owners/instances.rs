@@ -65,8 +65,7 @@ pub async fn create_in(world: &Arc<World>, project_id: ProjectId, slug: &str) ->
     project(world, instance.project_id).await;
     let app = App::new(instance.project_id, instance.name.clone(), now);
     let creation = Creation { instance, template, images: vec![], app: ForApp::New(Box::new(app)) };
-    let owners = &world.owners().unwrap().instances;
-    owners.create(id, creation).await.unwrap();
+    world.to::<Instances>(id).create(creation).await.unwrap();
     id
 }
 
@@ -87,7 +86,7 @@ async fn project(world: &World, id: ProjectId) {
         created_at: now,
         updated_at: now,
     };
-    world.owners().unwrap().projects.create(id, project).await.unwrap();
+    world.to::<Projects>(id).create(project).await.unwrap();
 }
 
 pub fn state(world: &World, id: InstanceId) -> Option<Instance> {
@@ -103,21 +102,20 @@ pub async fn until(world: &World, id: InstanceId, wanted: S, told: &str) {
 /// The whole life of an instance, from its creation to its deletion.
 async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
     let id = create(world).await;
-    let owners = &world.owners().unwrap().instances;
     until(world, id, S::Running, told).await;
-    owners.ask(id, Command::Stop).await.unwrap();
+    world.to::<Instances>(id).ask(Command::Stop).await.unwrap();
     until(world, id, S::Stopped, told).await;
-    owners.ask(id, Command::Start).await.unwrap();
+    world.to::<Instances>(id).ask(Command::Start).await.unwrap();
     until(world, id, S::Running, told).await;
     let image = state(world, id).unwrap().service(Role::Server).unwrap().live.image.clone();
-    let replacing = owners.ask(id, scene::replace_with(1, image)).await.unwrap();
+    let replacing = world.to::<Instances>(id).ask(scene::replace_with(1, image)).await.unwrap();
     assert!(replacing.is_in_transition(), "{told}");
     comes_to::<Instances>(world, id, told, |instance| {
         let server = instance.and_then(|instance| instance.service(Role::Server));
         server.is_some_and(|server| server.live.generation == 2 && server.candidate.is_none())
     })
     .await;
-    owners.ask(id, Command::Delete { data: true }).await.unwrap();
+    world.to::<Instances>(id).ask(Command::Delete { data: true }).await.unwrap();
     comes_to::<Instances>(world, id, told, |instance| instance.is_none()).await;
     let left = (engine.containers(), engine.networks(), engine.volumes());
     assert_eq!(left, (vec![], vec![], vec![]), "{told}: nothing is left behind");
@@ -155,7 +153,6 @@ fn each_operation_may_be_done_twice_because_its_owner_was_restarted() {
             &world,
             &engine,
             &USED.each_ref().map(std::slice::from_ref),
-            |o| &o.instances,
             live,
         )
         .await;
@@ -172,9 +169,8 @@ fn a_container_that_the_engine_makes_too_late_is_removed() {
         until(&world, id, S::Running, told).await;
         let first = names::container(id, Role::Server, 1);
         let late = engine.spec(&first).unwrap();
-        let owners = &world.owners().unwrap().instances;
         let image = state(&world, id).unwrap().service(Role::Server).unwrap().live.image.clone();
-        owners.ask(id, scene::replace_with(1, image)).await.unwrap();
+        world.to::<Instances>(id).ask(scene::replace_with(1, image)).await.unwrap();
         comes_to::<Instances>(&world, id, told, |instance| {
             let server = instance.and_then(|instance| instance.service(Role::Server));
             server.is_some_and(|server| server.live.generation == 2 && server.retired.is_empty())

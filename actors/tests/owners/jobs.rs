@@ -9,12 +9,13 @@ use super::{
 use actors::{
     kinds::{
         apps::Apps,
-        backup_schedules,
+        backup_schedules::{self, BackupSchedules},
         backups::{self, Backups, Command, State},
         deployments::Deployments,
         image_builds::ImageBuilds,
         images::{ImageIndex, Images},
         instances as owned,
+        instances::Instances,
     },
     runtime::{entries::Under, resource::Input},
     world::World,
@@ -56,8 +57,7 @@ async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &
     let id: DeploymentId = world.ports.random.id(now);
     let mut begun = scene::deploying(id, instance, now);
     begun.deployment.app_id = state(world, instance).unwrap().app_id;
-    let owners = &world.owners().unwrap().deployments;
-    owners.create(id, begun).await.unwrap();
+    world.to::<Deployments>(id).create(begun).await.unwrap();
     comes_to::<Deployments>(world, id, told, |deployment| {
         let deployment = deployment.unwrap();
         assert_ne!(deployment.deployment.state, DeploymentState::Failed, "{told}: {deployment:?}");
@@ -85,7 +85,7 @@ fn a_deployment_may_do_each_thing_twice() {
     run(|world, engine| async move {
         let instance = running(&world).await;
         let deploy = async |told: &str| deploy(&world, &engine, instance, told).await;
-        is_done_twice(&world, &engine, &[&BUILDS], |o| &o.deployments, deploy).await;
+        is_done_twice::<Deployments>(&world, &engine, &[&BUILDS], deploy).await;
     });
 }
 
@@ -122,7 +122,7 @@ async fn back_up(
     told: &str,
 ) {
     let there = (engine.containers(), engine.networks(), engine.volumes());
-    let (before, owners) = (engine.executions().len(), &world.owners().unwrap().backups);
+    let before = engine.executions().len();
     let mut made = Vec::new();
     for _ in 0..2 {
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
@@ -130,7 +130,7 @@ async fn back_up(
         begun.backup.app_id = state(world, instance).unwrap().app_id;
         let create =
             backups::Begin { backup: begun.backup, database: None, keep: Some(1), verify: false };
-        owners.create(id, create).await.unwrap();
+        world.to::<Backups>(id).create(create).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let backup = backup.unwrap();
             assert_eq!(backup.backup.error, None, "{told}");
@@ -147,7 +147,7 @@ async fn back_up(
         if let Some(fault) = again {
             engine.inject(Operation::Exec, fault.clone(), Times::Once);
         }
-        owners.ask(id, command).await.unwrap();
+        world.to::<Backups>(id).ask(command).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let State { backup, has_check_database, .. } = backup.unwrap();
             let restore = if of { &backup.restore } else { &backup.verification };
@@ -161,7 +161,7 @@ async fn back_up(
         let now = (engine.containers(), engine.networks(), engine.volumes());
         assert_eq!(now, there, "{told}: nothing is left of the trial");
     }
-    owners.ask(id, Command::Delete).await.unwrap();
+    world.to::<Backups>(id).ask(Command::Delete).await.unwrap();
     comes_to::<Backups>(world, id, told, |backup| backup.is_none()).await;
     let executions = engine.executions().split_off(before);
     let restored = executions.iter().filter(|e| e.input.ends_with(b"COMMIT;\n")).count();
@@ -191,7 +191,7 @@ fn a_backup_may_do_each_thing_twice() {
             let again = (operation == Operation::Exec).then_some(&InjectedFault::HangAfter);
             let of = (instance, again);
             let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
-            is_done_twice(&world, &engine, &[&[operation]], |o| &o.backups, back_up).await;
+            is_done_twice::<Backups>(&world, &engine, &[&[operation]], back_up).await;
         }
     });
 }
@@ -203,7 +203,7 @@ async fn ready(world: &Arc<World>, instance: InstanceId) -> BackupId {
     let mut backup = scene::backing_up(id, instance, now).backup;
     backup.app_id = state(world, instance).unwrap().app_id;
     let begin = backups::Begin { backup, database: None, keep: None, verify: false };
-    world.owners().unwrap().backups.create(id, begin).await.unwrap();
+    world.to::<Backups>(id).create(begin).await.unwrap();
     let is_ready = |found: &State| found.backup.state == BackupState::Ready;
     comes_to::<Backups>(world, id, "a backup", |found| found.is_some_and(is_ready)).await;
     id
@@ -223,7 +223,7 @@ fn the_first_restore_check_of_an_organization_does_not_wait_for_all_of_another()
         }
         let mut held = engine.hold(Operation::EnsureVolume);
         for id in &ids {
-            world.owners().unwrap().backups.ask(*id, Command::Verify).await.unwrap();
+            world.to::<Backups>(*id).ask(Command::Verify).await.unwrap();
         }
         held.reached(2).await;
         held.release();
@@ -250,7 +250,7 @@ fn a_schedule_makes_each_backup_once() {
     run(|world, engine| async move {
         engine.on_exec(tools);
         let instance_id = running(&world).await;
-        let (owners, now) = (world.owners().unwrap(), world.ports.clock.now());
+        let now = world.ports.clock.now();
         let id: ScheduleId = world.ports.random.id(now);
         let schedule = BackupSchedule {
             id,
@@ -262,14 +262,14 @@ fn a_schedule_makes_each_backup_once() {
             verify: false,
             next_at: now,
         };
-        let schedules = &owners.backup_schedules;
-        schedules.create(id, schedule).await.unwrap();
+        let schedule_owner = || world.to::<BackupSchedules>(id);
+        schedule_owner().create(schedule).await.unwrap();
         // Many commands and a restart at the due time make one backup only.
-        let due = join_all((0..16).map(|_| schedules.tell_if_there(id, Input::Due)));
-        let (told, _) = join(due, schedules.restart(id)).await;
+        let due = join_all((0..16).map(|_| schedule_owner().tell_if_there(Input::Due)));
+        let (told, _) = join(due, schedule_owner().restart()).await;
         assert!(told.iter().any(Result::is_ok), "{told:?}");
-        schedules.restart(id).await.unwrap();
-        let rest = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap().unwrap();
+        schedule_owner().restart().await.unwrap();
+        let rest = schedule_owner().wait_idle(Duration::from_secs(60)).await.unwrap().unwrap();
         assert!(rest.next_at > now);
         let made = world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap();
         let [backup] = made[..] else { panic!("{made:?}") };
@@ -284,10 +284,10 @@ fn a_schedule_makes_each_backup_once() {
         for (command, stays) in
             [(owned::Command::Stop, true), (owned::Command::Delete { data: true }, false)]
         {
-            owners.instances.ask(instance_id, command).await.unwrap();
+            world.to::<Instances>(instance_id).ask(command).await.unwrap();
             let due = next(world.ports.clock.now());
-            schedules.ask(id, backup_schedules::Command::Replace(due)).await.unwrap();
-            let left = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap();
+            schedule_owner().ask(backup_schedules::Command::Replace(due)).await.unwrap();
+            let left = schedule_owner().wait_idle(Duration::from_secs(60)).await.unwrap();
             assert_eq!(left.is_some(), stays);
             assert_eq!(world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap(), made);
         }
@@ -302,8 +302,7 @@ async fn build(world: &Arc<World>, told: &str) {
     let id: JobId = world.ports.random.id(world.ports.clock.now());
     let version = id.to_string().replace("job_", "v");
     let begun = scene::building(id, image, &version, world.ports.clock.now());
-    let owners = &world.owners().unwrap().image_builds;
-    owners.create(id, begun).await.unwrap();
+    world.to::<ImageBuilds>(id).create(begun).await.unwrap();
     comes_to::<ImageBuilds>(world, id, told, |build| {
         let build = build.unwrap();
         assert_ne!(build.job.state, BuildJobState::Failed, "{told}: {build:?}");
@@ -328,11 +327,10 @@ fn a_build_stands_each_failure() {
 fn a_build_may_do_each_thing_twice() {
     run(|world, engine| async move {
         let build = async |told: &str| build(&world, told).await;
-        is_done_twice(
+        is_done_twice::<ImageBuilds>(
             &world,
             &engine,
             &BUILDS_WITH.each_ref().map(std::slice::from_ref),
-            |o| &o.image_builds,
             build,
         )
         .await;

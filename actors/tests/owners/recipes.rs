@@ -60,9 +60,8 @@ fn an_image_is_built_once_for_all_instances_and_again_when_it_is_lost() {
         assert_eq!(jobs(&world).len(), 1);
 
         // A container that has to be made anew needs the image again.
-        let owners = &world.owners().unwrap().instances;
         for id in both {
-            owners.ask(id, Command::Stop).await.unwrap();
+            world.to::<Instances>(id).ask(Command::Stop).await.unwrap();
             until(&world, id, S::Stopped, "stopped").await;
         }
         for name in engine.containers() {
@@ -71,7 +70,7 @@ fn an_image_is_built_once_for_all_instances_and_again_when_it_is_lost() {
         }
         remove_images(&engine).await;
         for id in both {
-            owners.ask(id, Command::Start).await.unwrap();
+            world.to::<Instances>(id).ask(Command::Start).await.unwrap();
         }
         for id in both {
             until(&world, id, S::Running, "without the image").await;
@@ -90,8 +89,7 @@ fn a_failed_build_fails_the_instance_in_its_words_and_a_start_tries_again() {
         until(&world, id, S::Failed, "refused").await;
         let error = state(&world, id).unwrap().last_error.unwrap();
         assert!(error.starts_with("server: its image was not built: ") && error.ends_with(why));
-        let owners = &world.owners().unwrap();
-        owners.instances.ask(id, Command::Start).await.unwrap();
+        world.to::<Instances>(id).ask(Command::Start).await.unwrap();
         until(&world, id, S::Running, "again").await;
         assert_eq!(state(&world, id).unwrap().last_error, None);
         let states: Vec<_> = jobs(&world).iter().map(|job| job.state).collect();
@@ -109,10 +107,10 @@ fn whoever_cancels_the_build_fails_the_instance() {
             said.is_some_and(|said| said.contains("is being built"))
         })
         .await;
-        let (owners, job) = (world.owners().unwrap(), jobs(&world)[0].id);
-        owners.image_builds.ask(job, image_builds::Command::Cancel).await.unwrap();
+        let job = jobs(&world)[0].id;
+        world.to::<ImageBuilds>(job).ask(image_builds::Command::Cancel).await.unwrap();
         until(&world, id, S::Failed, "cancelled").await;
-        owners.instances.ask(id, Command::Start).await.unwrap();
+        world.to::<Instances>(id).ask(Command::Start).await.unwrap();
         until(&world, id, S::Running, "again").await;
     });
 }
@@ -133,7 +131,7 @@ fn each_operation_may_fail_once_before_or_after_it_was_done() {
 fn a_build_may_be_done_twice_because_its_owner_was_restarted() {
     run(|world, engine| async move {
         let live = async |told: &str| live(&world, told).await;
-        is_done_twice(&world, &engine, &[&[Operation::Build]], |o| &o.image_builds, live).await;
+        is_done_twice::<ImageBuilds>(&world, &engine, &[&[Operation::Build]], live).await;
     });
 }
 
@@ -141,6 +139,6 @@ fn a_build_may_be_done_twice_because_its_owner_was_restarted() {
 fn an_instance_looks_for_its_image_again_when_its_owner_was_restarted() {
     run(|world, engine| async move {
         let live = async |told: &str| live(&world, told).await;
-        is_done_twice(&world, &engine, &[&[Operation::Images]], |o| &o.instances, live).await;
+        is_done_twice::<Instances>(&world, &engine, &[&[Operation::Images]], live).await;
     });
 }

@@ -5,9 +5,10 @@ use super::{
     world::{Scene, a_moment, app, clock, life, publication, release, until},
 };
 use actors::kinds::{
-    apps, credentials,
+    apps::{self, Apps},
+    credentials::{self, Credentials},
     publications::Command,
-    releases::{self, Current},
+    releases::{self, Current, Releases},
 };
 use contract::{
     publishing::Percent,
@@ -165,7 +166,7 @@ async fn roll_back(scene: &Scene, n: u128, to: u128) -> Result<(), contract::Fau
     let current = scene.0.store.get::<Current>(&key).unwrap().unwrap();
     let restore = vec![publication(to)];
     let command = releases::Command::RollBack { to: release(to), current, restore };
-    scene.0.owners().unwrap().releases.ask(release(n), command).await.map(drop)
+    scene.0.to::<Releases>(release(n)).ask(command).await.map(drop)
 }
 
 #[test]
@@ -222,13 +223,12 @@ fn shows_what_is_wanted(scene: &Scene, shop: &Shop, told: &str) {
 #[test]
 fn a_publication_without_its_credential_fails_and_goes_on_with_another() {
     run(|scene, shop| async move {
-        let owners = scene.0.owners().unwrap();
         let first = owners_credential(&scene);
         shop.close(Step::Process);
         scene.draft(1).await;
         scene.publish(1, None).await.unwrap();
         until("it is sent", || shop.file("1").uploads == 1).await;
-        owners.credentials.ask(first, credentials::Command::Remove).await.unwrap();
+        scene.0.to::<Credentials>(first).ask(credentials::Command::Remove).await.unwrap();
         scene.comes_to(1, ReleaseState::Failed, "without a credential").await;
         let error = scene.publication(1).unwrap().publication.error.unwrap();
         assert!(error.contains("svc_setCredential"), "{error}");
@@ -242,7 +242,7 @@ fn a_publication_without_its_credential_fails_and_goes_on_with_another() {
         };
         until("the second is used", || is_used(1)).await;
         let replaced = credentials::Command::Replace(Box::new(scene.version(second)));
-        owners.credentials.ask(second, replaced).await.unwrap();
+        scene.0.to::<Credentials>(second).ask(replaced).await.unwrap();
         until("its second version is used", || is_used(2)).await;
         shop.open(Step::Process);
         scene.comes_to(1, ReleaseState::Published, "with another credential").await;
@@ -263,8 +263,7 @@ fn a_publication_without_its_credential_fails_and_goes_on_with_another() {
 fn no_report_is_lost_however_fast_the_answer() {
     run(|scene, _| async move {
         let credential = owners_credential(&scene);
-        let owners = &scene.0.owners().unwrap().credentials;
-        owners.ask(credential, credentials::Command::Remove).await.unwrap();
+        scene.0.to::<Credentials>(credential).ask(credentials::Command::Remove).await.unwrap();
         let all = 1..=60;
         for n in all.clone() {
             scene.draft(n).await;
@@ -290,7 +289,7 @@ fn the_end_of_an_app_ends_its_publications() {
             scene.publish(1, None).await.unwrap();
             until("it is under way", || scene.publication(1).is_some()).await;
             let delete = apps::Command::Delete;
-            scene.0.owners().unwrap().apps.ask(app(), delete).await.unwrap();
+            scene.0.to::<Apps>(app()).ask(delete).await.unwrap();
             let is_gone = || scene.0.store.get::<apps::Apps>(&app()).unwrap().is_none();
             until(&format!("{step:?}: the app goes"), is_gone).await;
             assert_eq!(scene.left(), (0, 0), "{step:?}");
@@ -308,8 +307,7 @@ fn a_publication_whose_release_is_gone_goes_too() {
         scene.publish(1, None).await.unwrap();
         let state = || scene.publication(1).map(|state| state.publication.state);
         until("it is sent", || state() == Some(PublicationState::Processing)).await;
-        let releases = &scene.0.owners().unwrap().releases;
-        releases.ask(release(1), releases::Command::Remove).await.unwrap();
+        scene.0.to::<Releases>(release(1)).ask(releases::Command::Remove).await.unwrap();
         shop.open(Step::Process);
         until("it goes", || scene.publication(1).is_none()).await;
     });

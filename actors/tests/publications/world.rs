@@ -7,10 +7,11 @@ use actix_rt::{Arbiter, System};
 use actors::{
     call::audit,
     kinds::{
-        apps::App,
-        artifacts::Upload,
+        apps::{App, Apps},
+        artifacts::{Artifacts, Upload},
         credentials::{self, Credentials},
-        organizations,
+        organizations::{self, Organizations},
+        projects::Projects,
         publications::{self, Publications},
         releases::{self, Command, Draft, Offer, Releases},
     },
@@ -125,10 +126,10 @@ impl Scene {
 
     /// Makes the app, with a credential for the store.
     pub async fn app(&self) -> CredentialId {
-        let (owners, now) = (self.0.owners().unwrap(), self.now());
+        let now = self.now();
         let (organization_id, owner): (OrganizationId, UserId) = (Id::of(Ulid(1)), Id::of(Ulid(4)));
         let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
-        owners.organizations.create(organization_id, acme).await.unwrap();
+        self.0.to::<Organizations>(organization_id).create(acme).await.unwrap();
         let shop = Project {
             id: project(),
             organization_id,
@@ -140,8 +141,12 @@ impl Scene {
             created_at: now,
             updated_at: now,
         };
-        owners.projects.create(project(), shop).await.unwrap();
-        owners.apps.create(app(), App::new(project(), "Shop".parse().unwrap(), now)).await.unwrap();
+        self.0.to::<Projects>(project()).create(shop).await.unwrap();
+        self.0
+            .to::<Apps>(app())
+            .create(App::new(project(), "Shop".parse().unwrap(), now))
+            .await
+            .unwrap();
         self.credential().await
     }
 
@@ -149,7 +154,7 @@ impl Scene {
     pub async fn credential(&self) -> CredentialId {
         let id: CredentialId = self.0.ports.random.id(self.now());
         let new = self.version(id);
-        self.0.owners().unwrap().credentials.create(id, new).await.unwrap();
+        self.0.to::<Credentials>(id).create(new).await.unwrap();
         id
     }
 
@@ -173,7 +178,7 @@ impl Scene {
 
     /// Drafts the n-th release: version `1.0.n` with the build number n.
     pub async fn draft(&self, n: u128) {
-        let (owners, now) = (self.0.owners().unwrap(), self.now());
+        let now = self.now();
         let upload: Upload = serde_json::from_value(json!({
             "artifact": {
                 "id": artifact(n), "appId": app(), "platform": "android", "kind": "aab",
@@ -185,7 +190,7 @@ impl Scene {
             "offset": 1, "length": 1, "declared": {}, "expires_at": now,
         }))
         .unwrap();
-        owners.artifacts.create(artifact(n), upload).await.unwrap();
+        self.0.to::<Artifacts>(artifact(n)).create(upload).await.unwrap();
         let artifacts = vec![self.0.store.get(&artifact(n)).unwrap().unwrap()];
         let draft: Release = serde_json::from_value(json!({
             "id": release(n), "appId": app(), "version": format!("1.0.{n}"),
@@ -194,7 +199,7 @@ impl Scene {
         }))
         .unwrap();
         let draft = Draft { release: draft, by_token: None, artifacts, wanted: vec![] };
-        owners.releases.create(release(n), draft).await.unwrap();
+        self.0.to::<Releases>(release(n)).create(draft).await.unwrap();
     }
 
     /// Asks for the publication of the n-th release.
@@ -208,11 +213,11 @@ impl Scene {
             rollout: rollout.map(|share| Percent::try_from(share).unwrap()),
             options: None,
         };
-        self.0.owners().unwrap().releases.ask(release(n), command).await.map(drop)
+        self.0.to::<Releases>(release(n)).ask(command).await.map(drop)
     }
 
     pub async fn ask(&self, n: u128, command: publications::Command) -> Result<(), Fault> {
-        self.0.owners().unwrap().publications.ask(publication(n), command).await.map(drop)
+        self.0.to::<Publications>(publication(n)).ask(command).await.map(drop)
     }
 
     /// The n-th release, if it exists.
@@ -263,9 +268,8 @@ impl Scene {
 
     /// Restarts the owners of the n-th release and its publication, and so their effects.
     pub async fn restart(&self, n: u128) {
-        let owners = self.0.owners().unwrap();
-        let _ = owners.publications.restart(publication(n)).await;
-        let _ = owners.releases.restart(release(n)).await;
+        let _ = self.0.to::<Publications>(publication(n)).restart().await;
+        let _ = self.0.to::<Releases>(release(n)).restart().await;
     }
 
     /// Who used credentials, by the audit log: the credential and the publication of each use.

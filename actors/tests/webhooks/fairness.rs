@@ -119,9 +119,14 @@ fn deliveries_share_the_payload_of_their_event_until_the_last_one_goes() {
         assert_eq!(uses(), Some(2));
         let state = store.get::<Deliveries>(&delivery_id(message, a)).unwrap().unwrap();
         assert_eq!(state.payload(store).unwrap(), to_a.body);
-        let webhooks = &world.platform.owners().unwrap().webhooks;
         for (webhook, left) in [(b, Some(1)), (a, None)] {
-            webhooks.ask(webhook, webhooks::Command::Delete).await.unwrap();
+            world
+                .platform
+                .world
+                .to::<Webhooks>(webhook)
+                .ask(webhooks::Command::Delete)
+                .await
+                .unwrap();
             let passing = async {
                 while uses() != left {
                     world.pass(Duration::from_millis(100)).await;

@@ -6,7 +6,8 @@ use super::world::{
 use actors::kinds::{
     artifacts::Artifacts,
     deliveries::{ATTEMPTS, Deliveries, New, delivery_id},
-    organizations, projects,
+    organizations::{self, Organizations},
+    projects,
     webhooks::{
         Webhooks,
         outbox::{OutboxIndex, Outgoing},
@@ -37,8 +38,13 @@ fn without_a_webhook_nothing_is_written() {
         assert_eq!(store.count::<Outgoing>(&OutboxIndex::All).unwrap(), 1);
 
         // After the last webhook too.
-        let owners = world.platform.owners().unwrap();
-        owners.webhooks.ask(webhook, actors::kinds::webhooks::Command::Delete).await.unwrap();
+        world
+            .platform
+            .world
+            .to::<Webhooks>(webhook)
+            .ask(actors::kinds::webhooks::Command::Delete)
+            .await
+            .unwrap();
         until("the webhook goes", || store.get::<Webhooks>(&webhook).unwrap().is_none()).await;
         world.artifact().await;
         assert_eq!(store.count::<Outgoing>(&OutboxIndex::All).unwrap(), 1);
@@ -233,7 +239,7 @@ fn no_end_of_the_process_loses_an_event_or_makes_two_of_it() {
             payload: outgoing.payload.clone(),
             redelivery_of: None,
         };
-        world.owners().unwrap().deliveries.create(delivery_id(id, webhook), new).await.unwrap();
+        world.to::<Deliveries>(delivery_id(id, webhook)).create(new).await.unwrap();
         receiver.wait_for(A, 3).await.remove(2)
     });
     life(folder.path(), receivers, async |world| {
@@ -262,7 +268,7 @@ fn an_organization_goes_with_its_webhooks_deliveries_and_events() {
         world.webhook(A).await;
         let artifact = world.artifact().await;
         receiver.wait_for(A, 1).await;
-        let (owners, store) = (world.platform.owners().unwrap(), &world.platform.world.store);
+        let store = &world.platform.world.store;
         // Deleted artifacts delete their bytes, which this world cannot.
         store
             .commit(store::Change::new().remove::<Artifacts>(
@@ -272,7 +278,7 @@ fn an_organization_goes_with_its_webhooks_deliveries_and_events() {
             .await
             .unwrap();
         let delete = organizations::Command::Delete { cascade: true };
-        owners.organizations.ask(organization(), delete).await.unwrap();
+        world.platform.world.to::<Organizations>(organization()).ask(delete).await.unwrap();
         let gone = || {
             let gone = store.get::<organizations::Organizations>(&organization()).unwrap();
             gone.is_none()

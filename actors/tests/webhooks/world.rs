@@ -6,10 +6,11 @@ use actix_rt::{Arbiter, System};
 use actors::{
     background::{fan_out::FanOut, sweeper::sweep},
     kinds::{
-        apps::App,
-        artifacts::Upload,
-        organizations,
-        webhooks::{Webhook, signature::Secret},
+        apps::{App, Apps},
+        artifacts::{Artifacts, Upload},
+        organizations::{self, Organizations},
+        projects::Projects,
+        webhooks::{Webhook, Webhooks, signature::Secret},
     },
     platform::{DefaultTemplates, Platform, Settings},
     ports::{
@@ -171,10 +172,9 @@ pub fn clock() -> ManualClock {
 impl World {
     /// Makes the organization with its project and app.
     pub async fn people(self) -> World {
-        let owners = self.platform.owners().unwrap();
         let owner = UserId::of(Ulid(4));
         let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
-        owners.organizations.create(organization(), acme).await.unwrap();
+        self.platform.world.to::<Organizations>(organization()).create(acme).await.unwrap();
         let now = self.now();
         let shop = Project {
             id: project(),
@@ -187,8 +187,13 @@ impl World {
             created_at: now,
             updated_at: now,
         };
-        owners.projects.create(project(), shop).await.unwrap();
-        owners.apps.create(app(), App::new(project(), "Shop".parse().unwrap(), now)).await.unwrap();
+        self.platform.world.to::<Projects>(project()).create(shop).await.unwrap();
+        self.platform
+            .world
+            .to::<Apps>(app())
+            .create(App::new(project(), "Shop".parse().unwrap(), now))
+            .await
+            .unwrap();
         self
     }
 
@@ -221,7 +226,7 @@ impl World {
             updated_at: self.now(),
         };
         world.webhooks.add(organization(), id);
-        world.owners().unwrap().webhooks.create(id, webhook).await.unwrap();
+        world.to::<Webhooks>(id).create(webhook).await.unwrap();
         id
     }
 
@@ -238,7 +243,7 @@ impl World {
             "offset": 1, "length": 1, "declared": {}, "expires_at": self.now(),
         }))
         .unwrap();
-        world.owners().unwrap().artifacts.create(id, upload).await.unwrap();
+        world.to::<Artifacts>(id).create(upload).await.unwrap();
         id
     }
 

@@ -57,7 +57,6 @@ async fn wake_all(store: Store) -> Outcome<(Cost, Cost)> {
     let threads = [Arbiter::new(), Arbiter::new()];
     let arbiters: Vec<ArbiterHandle> = threads.iter().map(Arbiter::handle).collect();
     let world = world::start(store.clone(), &arbiters).await?;
-    let projects = world.owners().or_say("the owners")?.projects.clone();
     // Fills the caches of the store before the measurement.
     for id in &ids {
         read(&store, *id)?;
@@ -66,8 +65,15 @@ async fn wake_all(store: Store) -> Outcome<(Cost, Cost)> {
     machine::wait_until_quiet();
     let (ours, _) = each(&ids, |id| {
         // The project exists, so nothing is written.
-        let asked = projects.create(id, project.clone());
-        async move { asked.await.map(drop).map_err(|fault| format!("{id} answered {fault:?}")) }
+        let (world, project) = (world.clone(), project.clone());
+        async move {
+            world
+                .to::<Projects>(id)
+                .create(project)
+                .await
+                .map(drop)
+                .map_err(|fault| format!("{id} answered {fault:?}"))
+        }
     })
     .await?;
     machine::wait_until_quiet();

@@ -148,8 +148,7 @@ fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
 }
 
 async fn tell(world: &World, id: InstanceId, lost: Vec<Role>) {
-    let Ok(owners) = world.owners() else { return };
-    if let Err(fault) = owners.instances.ask_if_there(id, Command::Observe { lost }).await {
+    if let Err(fault) = world.to::<Instances>(id).ask_if_there(Command::Observe { lost }).await {
         tracing::warn!(%id, error = %fault, "an instance was not told to reconcile");
     }
 }

@@ -7,11 +7,11 @@ use super::rules::{Accounts, Cause, Effect, Outcome};
 use crate::{
     call::audit::Event,
     kinds::{
-        trusted_publishers::{self, TrustedPublisherIndex},
-        webhooks::{self, WebhookIndex},
+        table::Owned,
+        trusted_publishers::{self, TrustedPublisherIndex, TrustedPublishers},
+        webhooks::{self, WebhookIndex, Webhooks},
     },
     runtime::{
-        handle::Handle,
         owner::Rider,
         resource::{Input, Kept, Resource, Retry},
     },
@@ -36,16 +36,16 @@ pub(super) async fn perform(
     account: Arc<Kept<Accounts>>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
-    let (owners, epoch) = (world.owners()?, account.token_epoch);
+    let epoch = account.token_epoch;
     let reach = Reach { world: &world, user: id, cause };
     let made = TrustedPublisherIndex::Maker { user: id };
     let is_earlier = |publisher: &trusted_publishers::Publisher| publisher.maker_epoch < epoch;
     let remove = trusted_publishers::Command::Remove;
-    reach.end(&made, &owners.trusted_publishers, is_earlier, remove).await?;
+    reach.end::<TrustedPublishers>(&made, is_earlier, remove).await?;
     let made = WebhookIndex::EnabledOfMaker { user: id };
     let is_earlier = |webhook: &webhooks::Webhook| webhook.maker_epoch < epoch;
     let disable = webhooks::Command::Disable(DISABLED.into());
-    reach.end(&made, &owners.webhooks, is_earlier, disable).await?;
+    reach.end::<Webhooks>(&made, is_earlier, disable).await?;
     Ok(Outcome::ReachEnded)
 }
 
@@ -59,10 +59,9 @@ struct Reach<'a> {
 impl Reach<'_> {
     /// Sends the command to the resources with this entry that were made before the deploy tokens
     /// ended. It takes them out of the entry, so a repetition after a crash goes on with the rest.
-    async fn end<R: Resource>(
+    async fn end<R: Owned>(
         &self,
         made: &impl Entry<R>,
-        owners: &Handle<R>,
         is_earlier: impl Fn(&R::State) -> bool,
         command: R::Command,
     ) -> Result<(), Retry> {
@@ -75,7 +74,8 @@ impl Reach<'_> {
                     continue;
                 }
                 let input = Input::Command(command.clone());
-                match owners.ask_with(*id, input, self.told::<R>(&id.to_string())).await {
+                match self.world.to::<R>(*id).ask_with(input, self.told::<R>(&id.to_string())).await
+                {
                     Ok(_) | Err(Fault::NotFound(_)) => {}
                     Err(fault) => return Err(fault.into()),
                 }

@@ -125,11 +125,12 @@ impl Platform {
         registration.session = Some((key, session));
         complete(&mut registration.account);
         let platform = self.clone();
-        cx.create(&self.world, &self.owners()?.accounts, user, registration, move |account| {
-            let user = view(&platform, user, account)?;
-            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
-        })
-        .await
+        cx.to::<Accounts>(user)
+            .create(registration, move |account| {
+                let user = view(&platform, user, account)?;
+                Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+            })
+            .await
     }
 
     /// A new account and its personal organization, without a session.
@@ -248,8 +249,7 @@ impl Serves<LoginWithEmail> for Platform {
         let expires_at = session.expires_at;
         let platform = self.clone();
         let command = Command::SignIn { session, key, address: self.address_digest(user, cx) };
-        let owners = &self.owners()?.accounts;
-        let signed_in = cx.change(&self.world, owners, user, command, move |account| {
+        let signed_in = cx.to::<Accounts>(user).change(command, move |account| {
             let user = view(&platform, user, account)?;
             Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
         });
@@ -285,7 +285,7 @@ impl Serves<UpdateProfile> for Platform {
         };
         let platform = self.clone();
         let reply = move |account: &Account| view(&platform, user, account);
-        cx.change(&self.world, &self.owners()?.accounts, user, command, reply).await
+        cx.to::<Accounts>(user).change(command, reply).await
     }
 }
 
@@ -357,8 +357,7 @@ impl Platform {
         let session = (key, session);
         let end_reach = revoke_tokens.then(|| Cause::of(cx));
         let command = Command::ChangePassword { password_hash, seen, session, end_reach };
-        let owners = &self.owners()?.accounts;
-        let reply = cx.change(&self.world, owners, user.id, command, move |_| {
+        let reply = cx.to::<Accounts>(user.id).change(command, move |_| {
             Ok(NewSession { session_token: session_token.clone(), expires_at })
         });
         let reply = reply.await?;
@@ -375,8 +374,7 @@ impl Serves<Logout> for Platform {
         let session = self.world.store.get::<Session>(&key.to_owned())?;
         let Some(session) = session else { return Ok(Empty {}) };
         let command = Command::SignOut { key: key.to_owned(), session };
-        cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Empty {}))
-            .await
+        cx.to::<Accounts>(cx.user()?.id).change(command, |_| Ok(Empty {})).await
     }
 }
 
@@ -423,14 +421,14 @@ impl Serves<RevokeSession> for Platform {
             return Err(none());
         }
         let command = Command::SignOut { key, session };
-        cx.change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {})).await
+        cx.to::<Accounts>(user).change(command, |_| Ok(Empty {})).await
     }
 }
 
 impl Serves<RequestPasswordReset> for Platform {
     async fn serve(&self, cx: &Call, p: RequestPasswordReset) -> Result<Empty, Fault> {
         // The caller does not wait: the time of this work would tell whether there is an account.
-        cx.do_once(&self.world, async {
+        cx.do_once(async {
             let (platform, cx) = (self.clone(), Call { idempotency: None, ..cx.clone() });
             actix_rt::spawn(async move {
                 if let Err(fault) = platform.begin_reset(&cx, &p.email).await {
@@ -450,9 +448,8 @@ impl Platform {
         let token = self.world.ports.random.secret("", 40).map_err(|e| internal(&e))?;
         let digest = digest(&token);
         let reset = Reset { digest: digest.clone(), expires_at: cx.now + RESET_LIFETIME };
-        let owners = &self.owners()?.accounts;
         let command = Command::BeginReset(reset);
-        let account = cx.change(&self.world, owners, user, command, |a| Ok(a.clone())).await?;
+        let account = cx.to::<Accounts>(user).change(command, |a| Ok(a.clone())).await?;
         if !account.resets.iter().any(|reset| reset.digest == digest) {
             tracing::info!(%user, "no mail was sent: too many password resets are under way");
             return Ok(());
@@ -489,9 +486,7 @@ impl Serves<ResetPassword> for Platform {
         let password_hash = self.hash(cx, p.new_password).await?;
         let end_reach = p.revoke_tokens.then(|| Cause::of(cx));
         let command = Command::Reset { password_hash, digest, end_reach };
-        let reply = cx
-            .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {}))
-            .await?;
+        let reply = cx.to::<Accounts>(user).change(command, |_| Ok(Empty {})).await?;
         self.lockout.forget(&account.email.key());
         self.tell_of_new_password(&account.email, p.revoke_tokens);
         Ok(reply)

@@ -1,7 +1,7 @@
 //! Who may register, and the accounts that operators make for others.
 
 use super::{
-    Account, Reset,
+    Account, Accounts, Reset,
     handlers::{Person, internal, view},
     rules::taken,
     session::digest,
@@ -71,6 +71,6 @@ impl Serves<CreateUser> for Platform {
             let user = view(&platform, user, account)?;
             Ok(CreatedUser { user, token: token.clone(), url: url.clone(), expires_at })
         };
-        cx.create(&self.world, &self.owners()?.accounts, user, registration, reply).await
+        cx.to::<Accounts>(user).create(registration, reply).await
     }
 }

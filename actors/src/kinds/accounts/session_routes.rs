@@ -1,6 +1,6 @@
 //! The handlers of the session routes, which client libraries use beside the functions.
 
-use super::{Account, Command};
+use super::{Account, Accounts, Command};
 use crate::{call::context::Call, platform::Platform};
 use contract::{
     Fault, Serves,
@@ -41,7 +41,6 @@ impl Serves<ChangeUser> for Platform {
         }
         let UserChange { password, current_password, name, avatar_url, company } = body;
         let has_profile = name.is_some() || !avatar_url.is_keep() || !company.is_keep();
-        let accounts = &self.owners()?.accounts;
         let (name, company) = (name.map(Into::into), company.map(Into::into));
         let update = Command::Update { name, avatar_url, company };
         let changed = |account: &Account| {
@@ -50,13 +49,13 @@ impl Serves<ChangeUser> for Platform {
         let Some(password) = password else {
             // Without a new session, the reply holds no secret.
             let cx = Call { secret: false, ..cx.clone() };
-            return cx.change(&self.world, accounts, user_id, update, changed).await;
+            return cx.to::<Accounts>(user_id).change(update, changed).await;
         };
         let seen = self.prove(cx, current_password).await?;
         if has_profile {
             // Only the change of the password carries the idempotency key.
             let cx = Call { idempotency: None, ..cx.clone() };
-            cx.change(&self.world, accounts, user_id, update, changed).await?;
+            cx.to::<Accounts>(user_id).change(update, changed).await?;
         }
         let session = self.replace_password(cx, seen, password, false).await?;
         Ok(UserChanged { updated_at: cx.now, session_token: Some(session.session_token) })

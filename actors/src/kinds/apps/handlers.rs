@@ -88,7 +88,7 @@ impl Platform {
     async fn change_app(&self, cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
         let world = self.world.clone();
         let show = move |app: &App| view(&world, id, app);
-        cx.change(&self.world, &self.owners()?.apps, id, command, show).await
+        cx.to::<Apps>(id).change(command, show).await
     }
 }
 
@@ -108,7 +108,7 @@ impl Serves<CreateApp> for Platform {
         app.android.identifier = p.package_name;
         let world = self.world.clone();
         let show = move |app: &App| view(&world, id, app);
-        cx.create(&self.world, &self.owners()?.apps, id, app, show).await
+        cx.to::<Apps>(id).create(app, show).await
     }
 }
 
@@ -146,8 +146,7 @@ impl Serves<DeleteApp> for Platform {
         let (mut deleted, mut kept_instances) = (Contents::default(), Vec::new());
         self.add_contents(p.app_id, &mut deleted, &mut kept_instances).await?;
         let reply = DeletedApp { deleted, kept_instances };
-        let owners = &self.owners()?.apps;
-        cx.change(&self.world, owners, p.app_id, Command::Delete, move |_| Ok(reply.clone())).await
+        cx.to::<Apps>(p.app_id).change(Command::Delete, move |_| Ok(reply.clone())).await
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::rules::{Artifacts, Effect, Expected, Outcome, Upload};
 use crate::{
-    kinds::{apps, organizations::tenant},
+    kinds::{
+        apps::{self, Apps},
+        organizations::tenant,
+    },
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -46,7 +49,7 @@ async fn verify(
     };
     let signer = content.signer.as_ref().map(|signer| signer.sha256.clone());
     let held = apps::Command::Match { platform: upload.artifact.platform, identifier, signer };
-    match world.owners()?.apps.ask(upload.artifact.app_id, held).await {
+    match world.to::<Apps>(upload.artifact.app_id).ask(held).await {
         Ok(_) => {}
         Err(Fault::NotAsDeclared(problem)) => return Ok(Outcome::Refused(problem)),
         Err(Fault::NotFound(_)) => {

@@ -61,8 +61,7 @@ impl Serves<CreateUploadUrl> for Platform {
         let expires_at = cx.now + self.settings.upload_lifetime;
         let upload = new_upload(id, kind, request.clone(), origin, cx.now, expires_at);
         let reply = self.upload_url(id, 0, expires_at);
-        let owners = &self.owners()?.artifacts;
-        let reply = cx.create(&self.world, owners, id, upload, move |_| Ok(reply.clone())).await?;
+        let reply = cx.to::<Artifacts>(id).create(upload, move |_| Ok(reply.clone())).await?;
         Ok(Made::Now(reply))
     }
 }
@@ -108,7 +107,7 @@ impl Platform {
                 }
                 ArtifactState::Pending => {
                     let until = cx.now + self.settings.upload_lifetime;
-                    let renewed = self.owners()?.artifacts.ask(*id, Command::Renew(until)).await;
+                    let renewed = self.world.to::<Artifacts>(*id).ask(Command::Renew(until)).await;
                     if let Ok(upload) = renewed {
                         let offset = self.durable_offset(*id, upload.offset).await?;
                         return Ok(Some(self.upload_url(*id, offset, until)));
@@ -172,10 +171,9 @@ impl Platform {
         }
         let FinalizeRequest { sha256, size, .. } = request;
         let command = Command::Finalize { sha256: sha256.clone(), size: *size };
-        let owners = &self.owners()?.artifacts;
         // The reply is stored once the bytes are verified.
         let cx = &Call { idempotency: None, ..cx.clone() };
-        let done = cx.decide(&self.world, owners, id, Input::Command(command), |_| Ok(())).await?;
+        let done = cx.to::<Artifacts>(id).decide(Input::Command(command), |_| Ok(())).await?;
         Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
     }
 
@@ -209,9 +207,12 @@ impl Platform {
         };
         let begun = self.begin_verification(cx, id, &request).await?;
         let FinalizeRequest { sha256, size, create_release, .. } = request;
-        let owners = &self.owners()?.artifacts;
-        let settled =
-            owners.wait_idle(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
+        let settled = self
+            .world
+            .to::<Artifacts>(id)
+            .wait_idle(VERIFY_WITHIN)
+            .await?
+            .ok_or(Fault::NotFound("artifact"))?;
         let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
         if settled.artifact.state == ArtifactState::Verified
             && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)
@@ -231,7 +232,7 @@ impl Platform {
                 let (repository, owner) =
                     (attestation.repository_id.clone(), attestation.repository_owner_id.clone());
                 let attest = Command::Attest(Box::new(attestation));
-                let attested = cx.tell(&self.world, owners, id, Input::Command(attest)).await?;
+                let attested = cx.to::<Artifacts>(id).tell(Input::Command(attest)).await?;
                 self.pin(publisher, &repository, &owner).await?;
                 attested.artifact.clone()
             }
@@ -261,7 +262,7 @@ impl Serves<FinalizeArtifact> for Platform {
         FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
     ) -> Result<Made<Artifact>, Fault> {
         let made = self.verified(cx, artifact_id, body).await?;
-        cx.keep(&self.world, &made, matches!(made, Made::Now(_)));
+        cx.keep(&made, matches!(made, Made::Now(_)));
         Ok(made)
     }
 }

@@ -78,7 +78,7 @@ impl Serves<GetArtifactDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, p: GetArtifactDownloadUrl) -> Result<DownloadUrl, Fault> {
         match cx.ancestry.artifact()?.1.artifact.state {
             ArtifactState::Verified => {
-                cx.note(&self.world, &p.artifact_id.to_string());
+                cx.note(&p.artifact_id.to_string());
                 Ok(self.download_url(p.artifact_id, cx.now))
             }
             state => Err(Fault::NotNow(
@@ -99,10 +99,8 @@ impl Serves<DeleteArtifact> for Platform {
                  and a draft or a failed release can be (svc_deleteRelease)"
             )));
         }
-        let owners = &self.owners()?.artifacts;
-        cx.change(&self.world, owners, id, Command::Delete, move |_| {
-            Ok(DeletedArtifact { deleted: id })
-        })
-        .await
+        cx.to::<Artifacts>(id)
+            .change(Command::Delete, move |_| Ok(DeletedArtifact { deleted: id }))
+            .await
     }
 }

@@ -2,7 +2,11 @@
 
 use super::rules::{BackupSchedules, Effect, Outcome};
 use crate::{
-    kinds::{apps::Apps, backups, instances::Instances},
+    kinds::{
+        apps::Apps,
+        backups::{self, Backups},
+        instances::Instances,
+    },
     runtime::resource::{Input, Kept, Retry},
     world::World,
 };
@@ -33,7 +37,7 @@ pub(super) async fn perform(
     // No backup is created when the app is deleted at the same time.
     let app_id = schedule.app_id;
     let held = Arc::new(move |_: &_| Ok(Change::new().require(&app_id, &app)));
-    match world.owners()?.backups.ask_with(id, Input::Create(Box::new(begin)), held).await {
+    match world.to::<Backups>(id).ask_with(Input::Create(Box::new(begin)), held).await {
         // `NotFound`: the backup was created, and is deleted already.
         Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Done),
         // The database may be dumped or restored at the moment: the effect is tried again.

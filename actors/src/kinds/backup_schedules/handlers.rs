@@ -69,13 +69,12 @@ impl Serves<ScheduleBackups> for Platform {
         let id = there.unwrap_or_else(|| self.world.ports.random.id(cx.now));
         let schedule =
             BackupSchedule { id, app_id, instance_id, database, cron, keep, verify, next_at };
-        let owners = &self.owners()?.backup_schedules;
         let show = |schedule: &BackupSchedule| Ok(schedule.clone());
         let input = match there {
             Some(_) => Input::Command(Command::Replace(schedule)),
             None => Input::Create(Box::new(schedule)),
         };
-        cx.change_or_create(&self.world, owners, id, input, show).await
+        cx.to::<BackupSchedules>(id).change_or_create(input, show).await
     }
 }
 
@@ -89,8 +88,7 @@ impl Serves<GetBackupSchedule> for Platform {
 impl Serves<UnscheduleBackups> for Platform {
     async fn serve(&self, cx: &Call, p: UnscheduleBackups) -> Result<UnscheduledBackups, Fault> {
         let (id, _) = self.schedule(p.app_id, p.kind, p.database)?;
-        let owners = &self.owners()?.backup_schedules;
         let show = move |_: &BackupSchedule| Ok(UnscheduledBackups { deleted: id });
-        cx.change(&self.world, owners, id, Command::Remove, show).await
+        cx.to::<BackupSchedules>(id).change(Command::Remove, show).await
     }
 }

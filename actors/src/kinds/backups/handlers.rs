@@ -56,8 +56,7 @@ impl Platform {
         }
         let backup: BackupId = self.world.ports.random.id(cx.now);
         let begin = begin(backup, (id, instance), kind, (None, verify), cx.now);
-        let owners = &self.owners()?.backups;
-        cx.create(&self.world, owners, backup, begin, |state| Ok(state.backup.clone())).await
+        cx.to::<Backups>(backup).create(begin, |state| Ok(state.backup.clone())).await
     }
 }
 
@@ -192,7 +191,7 @@ impl Serves<GetBackupDownloadUrl> for Platform {
         let expires_at = cx.now + DOWNLOAD_LIFETIME;
         let (key, api_url) = (&self.settings.signing_key, &self.settings.api_url);
         let url = address::sign(key, api_url, Use::Backup, id, expires_at);
-        cx.record(&self.world, &id.to_string()).await?;
+        cx.record(&id.to_string()).await?;
         Ok(BackupDownloadUrl { url, expires_at })
     }
 }
@@ -206,9 +205,8 @@ impl Serves<RestoreBackup> for Platform {
         if service.is_none_or(|service| service.live.state != ServiceState::Running) {
             return Err(instance.not_running("database"));
         }
-        let owners = &self.owners()?.backups;
         let show = |state: &State| Ok(state.backup.clone());
-        cx.change(&self.world, owners, p.backup_id, Command::Restore, show).await
+        cx.to::<Backups>(p.backup_id).change(Command::Restore, show).await
     }
 }
 
@@ -216,18 +214,16 @@ impl Serves<VerifyBackup> for Platform {
     async fn serve(&self, cx: &Call, p: VerifyBackup) -> Result<Backup, Fault> {
         let backup = &cx.ancestry.backup()?.1.state.backup;
         can_be_verified(&self.backed_up(backup)?.state, backup.kind)?;
-        let owners = &self.owners()?.backups;
         let show = |state: &State| Ok(state.backup.clone());
-        cx.change(&self.world, owners, p.backup_id, Command::Verify, show).await
+        cx.to::<Backups>(p.backup_id).change(Command::Verify, show).await
     }
 }
 
 impl Serves<DeleteBackup> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteBackup) -> Result<DeletedBackup, Fault> {
-        let (id, owners) = (p.backup_id, &self.owners()?.backups);
-        cx.change(&self.world, owners, id, Command::Delete, move |_| {
-            Ok(DeletedBackup { deleted: id })
-        })
-        .await
+        let id = p.backup_id;
+        cx.to::<Backups>(id)
+            .change(Command::Delete, move |_| Ok(DeletedBackup { deleted: id }))
+            .await
     }
 }

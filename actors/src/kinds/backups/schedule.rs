@@ -61,7 +61,7 @@ pub(super) async fn apply_retention(world: &World, state: &State) -> Result<(), 
     }
     for id in surplus(&scheduled, *keep) {
         // A backup that is being restored refuses this; the effect is then tried again.
-        world.owners()?.backups.ask_if_there(id, Command::Delete).await?;
+        world.to::<Backups>(id).ask_if_there(Command::Delete).await?;
     }
     Ok(())
 }

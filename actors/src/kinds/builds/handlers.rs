@@ -102,7 +102,7 @@ impl Platform {
             ..Build::queued(id, wanted.app_id, wanted.platform, profile, path, cx.now)
         };
         let state = State::new(build, organization, wanted.place, self.settings.build_limit);
-        cx.create(&self.world, &self.owners()?.builds, id, state, show).await
+        cx.to::<Builds>(id).create(state, show).await
     }
 
     /// The repository, unless it is known that the build will fail. What the last check knew may be
@@ -175,8 +175,7 @@ impl Serves<GetBuild> for Platform {
 
 impl Serves<CancelBuild> for Platform {
     async fn serve(&self, cx: &Call, p: CancelBuild) -> Result<Build, Fault> {
-        let owners = &self.owners()?.builds;
-        cx.change(&self.world, owners, p.build_id, Command::Cancel, show).await
+        cx.to::<Builds>(p.build_id).change(Command::Cancel, show).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reports of the host of a repository: pushes, and changes of runs.
 
-use super::{Command, ci};
+use super::{Builds, Command, ci};
 use crate::{
     kinds::repositories::{self, Proof},
     platform::Platform,
@@ -44,7 +44,7 @@ impl Platform {
         let Some(name) = name else { return Ok(()) };
         match ci::build_of_run(store, name.as_str(), run)? {
             Some((id, build)) if build.build.app_id == app => {
-                self.owners()?.builds.ask(id, Command::RunChanged { run }).await.map(|_| ())
+                self.world.to::<Builds>(id).ask(Command::RunChanged { run }).await.map(|_| ())
             }
             _ => Ok(()),
         }

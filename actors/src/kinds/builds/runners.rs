@@ -171,8 +171,7 @@ impl Platform {
         }
         let cx = Call { ancestry: Arc::new(place), idempotency: None, ..cx.clone() };
         let command = Command::Claim { runner: runner.to_owned(), name: p.name.clone() };
-        let owners = &self.owners()?.builds;
-        match cx.change(&self.world, owners, id, command, show).await {
+        match cx.to::<Builds>(id).change(command, show).await {
             Ok(_) => {}
             Err(Fault::NotNow(_) | Fault::NotFound(_)) => return Ok(None),
             Err(fault) => return Err(fault),
@@ -267,7 +266,7 @@ impl Serves<ReportBuild> for Platform {
             key: self.world.ports.random.id(cx.now),
         };
         // Reports are too frequent for the audit log.
-        let state = self.owners()?.builds.ask(p.build_id, command).await?;
+        let state = self.world.to::<Builds>(p.build_id).ask(command).await?;
         let lines = state.lease.as_ref().map_or(0, |lease| lease.lines);
         Ok(BuildReported { state: state.build.state, lines })
     }
@@ -294,6 +293,6 @@ impl Serves<FinishBuild> for Platform {
             _ => return Err(Fault::invalid("artifactId", "give it, or else error")),
         };
         let command = Command::Finish { runner: self.runner(&p.runner), made };
-        cx.change(&self.world, &self.owners()?.builds, p.build_id, command, show).await
+        cx.to::<Builds>(p.build_id).change(command, show).await
     }
 }

@@ -19,18 +19,17 @@ const OPENS_WITHIN: Duration = Duration::from_secs(25);
 impl Serves<CreateCheckout> for Platform {
     async fn serve(&self, cx: &Call, p: CreateCheckout) -> Result<CheckoutSession, Fault> {
         let id = self.begin_checkout(cx, p).await?;
-        let owners = &self.owners()?.checkouts;
         let mut state = self.checkout(id)?;
         if !state.is_open() {
             // Without a page after that time, the same call can wait for it again.
-            let _ = owners.wait_idle(id, OPENS_WITHIN).await;
+            let _ = self.world.to::<Checkouts>(id).wait_idle(OPENS_WITHIN).await;
             state = self.checkout(id)?;
         }
         let opened = session(id, &state).ok_or_else(|| match &state.problem {
             Some(problem) if !problem.unreachable => Fault::Refused(problem.text.clone()),
             _ => unreachable(&state),
         })?;
-        cx.keep(&self.world, &opened, false);
+        cx.keep(&opened, false);
         Ok(opened)
     }
 }
@@ -51,7 +50,7 @@ fn unreachable(state: &State) -> Fault {
 impl Platform {
     /// The checkout of this call: a new one, or that of an earlier call with the same request id.
     async fn begin_checkout(&self, cx: &Call, p: CreateCheckout) -> Result<CheckoutId, Fault> {
-        let (world, owners) = (&self.world, &self.owners()?.checkouts);
+        let world = &self.world;
         let request = cx.idempotency.as_ref().map(|request| RequestId {
             key: request.key.clone(),
             fingerprint: request.fingerprint.clone(),
@@ -64,7 +63,7 @@ impl Platform {
                     return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));
                 }
                 if state.can_begin_again() {
-                    owners.ask(id, Command::Again).await?;
+                    self.world.to::<Checkouts>(id).ask(Command::Again).await?;
                 }
                 return Ok(id);
             }
@@ -87,7 +86,7 @@ impl Platform {
             metadata: p.metadata,
         };
         let new = New { app_id: p.app_id, provider: account.provider, ordered, request };
-        cx.tell(world, owners, id, Input::Create(Box::new(new))).await?;
+        cx.to::<Checkouts>(id).tell(Input::Create(Box::new(new))).await?;
         Ok(id)
     }
 

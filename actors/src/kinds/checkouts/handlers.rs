@@ -44,12 +44,15 @@ impl Platform {
         if !is_undecided(&seen.state) || (is_fresh && !seen.state.looking) {
             return self.status(id, &seen.state, now);
         }
-        let owners = &self.owners()?.checkouts;
         if !is_fresh {
-            owners.ask(id, Command::Look).await?;
+            self.world.to::<Checkouts>(id).ask(Command::Look).await?;
         }
         // The buyer waits for what is known of the payment, and not for the shop.
-        let _ = owners.wait_until(id, LOOKS_WITHIN, |state| !is_undecided(state)).await;
+        let _ = self
+            .world
+            .to::<Checkouts>(id)
+            .wait_until(LOOKS_WITHIN, |state| !is_undecided(state))
+            .await;
         let state = self.checkout(id)?;
         let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
         if is_undecided(&state) && (!is_fresh_in(&state) || is_unreachable) {
@@ -110,14 +113,9 @@ impl Serves<GetCheckout> for Platform {
 impl Serves<SettleCheckout> for Platform {
     async fn serve(&self, cx: &Call, p: SettleCheckout) -> Result<Checkout, Fault> {
         let Reference(id) = p.reference;
-        let owners = &self.owners()?.checkouts;
         let reply = move |state: &State| Ok(view(id, state));
         let command = p.by_hand.map_or(Command::Settle, Command::SettledByHand);
-        cx.change(&self.world, owners, id, command, reply).await?;
-        let _ = owners.wait_idle(id, LOOKS_WITHIN).await;
-        let settled = view(id, &self.checkout(id)?);
-        cx.finish(&self.world, &settled);
-        Ok(settled)
+        cx.to::<Checkouts>(id).change_and_wait(command, LOOKS_WITHIN, reply).await
     }
 }
 

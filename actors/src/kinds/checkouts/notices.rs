@@ -56,7 +56,7 @@ impl Platform {
         let seen = self.world.store.get::<Checkouts>(&id)?;
         match seen {
             Some(seen) if seen.state.app_id == app => {
-                self.owners()?.checkouts.ask_if_there(id, Command::Look).await
+                self.world.to::<Checkouts>(id).ask_if_there(Command::Look).await
             }
             _ => Ok(()),
         }

@@ -2,7 +2,10 @@
 
 use super::Price;
 use crate::{
-    kinds::{commerce_channels, credentials},
+    kinds::{
+        commerce_channels,
+        credentials::{self, Credentials},
+    },
     world::World,
 };
 use contract::{
@@ -132,8 +135,7 @@ async fn keep(world: &World, credential: &Credential, currency: &Currency) {
         stored_at: credential.updated_at,
         currency: currency.clone(),
     };
-    let Ok(owners) = world.owners() else { return };
-    if let Err(fault) = owners.credentials.ask_if_there(credential.id, told).await {
+    if let Err(fault) = world.to::<Credentials>(credential.id).ask_if_there(told).await {
         tracing::warn!(id = %credential.id, %fault, "the currency of an account was not kept");
     }
 }

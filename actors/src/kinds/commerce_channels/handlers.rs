@@ -73,7 +73,7 @@ impl Serves<RegisterCommerceChannel> for Platform {
             None => Input::Create(new),
         };
         let show = move |state: &State| Ok(view(id, state));
-        cx.change_or_create(world, &self.owners()?.commerce_channels, id, input, show).await
+        cx.to::<CommerceChannels>(id).change_or_create(input, show).await
     }
 }
 
@@ -139,7 +139,7 @@ impl Serves<DeleteCommerceChannel> for Platform {
         cx: &Call,
         p: DeleteCommerceChannel,
     ) -> Result<DeletedCommerceChannel, Fault> {
-        let (world, store) = (&self.world, &self.world.store);
+        let store = &self.world.store;
         let claim = CommerceChannelClaim::Channel { token: p.channel_token };
         let id = store.holder::<CommerceChannels>(&claim)?;
         let id = id.ok_or(Fault::NotFound("channel"))?;
@@ -152,6 +152,6 @@ impl Serves<DeleteCommerceChannel> for Platform {
             ));
         }
         let reply = move |_: &State| Ok(DeletedCommerceChannel { deleted: id });
-        cx.change(world, &self.owners()?.commerce_channels, id, Command::Remove, reply).await
+        cx.to::<CommerceChannels>(id).change(Command::Remove, reply).await
     }
 }

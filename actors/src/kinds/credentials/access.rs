@@ -114,9 +114,8 @@ impl Use {
 
     /// Notes the time of the use at the credential, which may be deleted by now.
     pub async fn note(&self, world: &World) {
-        let Ok(owners) = world.owners() else { return };
         let used = Command::Used { stored_at: self.stored_at };
-        if let Err(fault) = owners.credentials.ask_if_there(self.credential, used).await {
+        if let Err(fault) = world.to::<Credentials>(self.credential).ask_if_there(used).await {
             tracing::warn!(id = %self.credential, %fault, "the use of a credential was not noted");
         }
     }

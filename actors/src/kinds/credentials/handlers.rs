@@ -149,7 +149,7 @@ impl Serves<SetCredential> for Platform {
             Some(_) => Input::Command(Command::Replace(Box::new(new))),
             None => Input::Create(Box::new(new)),
         };
-        cx.change_or_create(world, &self.owners()?.credentials, id, input, show).await
+        cx.to::<Credentials>(id).change_or_create(input, show).await
     }
 }
 
@@ -160,7 +160,7 @@ impl Serves<UpdateCredential> for Platform {
             charged(seen.state.credential.kind, currency)?;
         }
         let command = Command::Currency(p.currency);
-        cx.change(&self.world, &self.owners()?.credentials, p.credential_id, command, show).await
+        cx.to::<Credentials>(p.credential_id).change(command, show).await
     }
 }
 
@@ -176,9 +176,8 @@ impl Serves<GetCredentials> for Platform {
 
 impl Serves<DeleteCredential> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteCredential) -> Result<DeletedCredential, Fault> {
-        let owners = &self.owners()?.credentials;
         let reply = |state: &State| Ok(DeletedCredential { deleted: state.credential.id });
-        cx.change(&self.world, owners, p.credential_id, Command::Remove, reply).await
+        cx.to::<Credentials>(p.credential_id).change(Command::Remove, reply).await
     }
 }
 
@@ -218,7 +217,7 @@ impl Serves<CheckCredential> for Platform {
         let (Ok(text) | Err(text)) = found;
         let check = AccessCheck { at: world.ports.clock.now(), ok, text };
         let checked = Command::Checked { stored_at: credential.updated_at, check };
-        cx.change(world, &self.owners()?.credentials, p.credential_id, checked, show).await
+        cx.to::<Credentials>(p.credential_id).change(checked, show).await
     }
 }
 

@@ -91,11 +91,7 @@ async fn report(world: &World, id: WebhookId, begun: Timestamp, posted: &Posted)
         (Some(_), _) if is_known => return,
         (Some(_), _) => webhooks::Command::Failing,
     };
-    let told = match world.owners() {
-        Ok(owners) => owners.webhooks.ask_if_there(id, command).await,
-        Err(fault) => Err(fault),
-    };
-    if let Err(fault) = told {
+    if let Err(fault) = world.to::<Webhooks>(id).ask_if_there(command).await {
         tracing::warn!(%id, error = %fault, "a webhook was not told how its receiver does");
     }
 }

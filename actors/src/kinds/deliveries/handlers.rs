@@ -25,7 +25,7 @@ impl Platform {
         let id: DeliveryId = self.world.ports.random.id(cx.now);
         let payload = new.payload.clone();
         let show = move |state: &State| Ok(with(payload.clone(), state));
-        cx.create(&self.world, &self.owners()?.deliveries, id, new, show).await
+        cx.to::<Deliveries>(id).create(new, show).await
     }
 }
 

@@ -132,8 +132,7 @@ impl Work<'_> {
             deployment: Some(self.id),
             within: WELL_WITHIN,
         };
-        let owners = &self.world.owners()?.instances;
-        match owners.ask(id, command).await {
+        match self.world.to::<Instances>(id).ask(command).await {
             Ok(instance) => {
                 self.say(StepName::Start, "a container comes up beside the one that serves");
                 let service = instance.service(self.state.role);
@@ -208,7 +207,7 @@ impl Work<'_> {
         if let Some(before) = deployment.previous_deployment_id {
             let rolled_back = deployment.rollback_of == Some(before);
             let command = Command::Supersede { rolled_back };
-            self.world.owners()?.deployments.ask_if_there(before, command).await?;
+            self.world.to::<Deployments>(before).ask_if_there(command).await?;
         }
         let draining = self.instance()?.is_some_and(|instance| {
             instance.service(self.state.role).is_some_and(|service| !service.retired.is_empty())
@@ -226,8 +225,7 @@ impl Work<'_> {
         let why = self.state.deployment.error.clone();
         let why = why.unwrap_or_else(|| "the deployment was cancelled".into());
         let command = instances::Command::Withdraw(self.id, why);
-        let owners = &self.world.owners()?.instances;
-        owners.ask_if_there(self.state.deployment.instance_id, command).await?;
+        self.world.to::<Instances>(self.state.deployment.instance_id).ask_if_there(command).await?;
         let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
         let Some(service) = instance.service(self.state.role) else { return Ok(Outcome::Undone) };
         if service.live.deployment == Some(self.id) {

@@ -142,7 +142,7 @@ impl Platform {
             base: plan.base,
         };
         let show = |state: &State| Ok(state.deployment.clone());
-        cx.create(&self.world, &self.owners()?.deployments, id, state, show).await
+        cx.to::<Deployments>(id).create(state, show).await
     }
 
     /// The image of a source, and the definition that a template version gives the service. Refuses
@@ -243,9 +243,8 @@ impl Serves<ListDeployments> for Platform {
 
 impl Serves<CancelDeployment> for Platform {
     async fn serve(&self, cx: &Call, p: CancelDeployment) -> Result<Deployment, Fault> {
-        let owners = &self.owners()?.deployments;
         let show = |state: &State| Ok(state.deployment.clone());
-        cx.change(&self.world, owners, p.deployment_id, Command::Cancel, show).await
+        cx.to::<Deployments>(p.deployment_id).change(Command::Cancel, show).await
     }
 }
 

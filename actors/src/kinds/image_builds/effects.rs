@@ -112,14 +112,13 @@ async fn run(
     done: Outcome,
     world: &World,
 ) -> Result<Outcome, Retry> {
-    let owners = &world.owners()?.image_builds;
     let steps = RefCell::new(Steps::default());
     let said = async |line: String| {
         let reached = steps.borrow_mut().reached(&line);
         say(world, id, StepName::Build, [line]);
         if let Some(percent) = reached {
             // If the owner is busy, this step is lost; the next step reports the progress again.
-            let _ = owners.ask(id, Command::Reached(percent)).await;
+            let _ = world.to::<ImageBuilds>(id).ask(Command::Reached(percent)).await;
         }
     };
     match from_source::build(world, ticket(id), files, spec, said).await {
@@ -158,7 +157,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
         created_at: world.ports.clock.now(),
     };
     let command = images::Command::AddVersion(Box::new(version));
-    match world.owners()?.images.ask(image.id, command).await {
+    match world.to::<Images>(image.id).ask(command).await {
         Ok(_) => Ok(Outcome::Pushed(digest)),
         Err(Fault::Exists(_)) => already(state, &digest, world),
         Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the image was deleted".into())),

@@ -86,7 +86,7 @@ async fn begin(
     let limit = world.ports.site.image_build_limit;
     let state = State::new(id, (image, version.clone()), source, limit, now);
     let job = state.job.clone();
-    match world.owners().map_err(unknown)?.image_builds.create(id, state).await {
+    match world.to::<ImageBuilds>(id).create(state).await {
         Ok(_) => Ok(Availability::Building(job)),
         // Somebody called for it at the same moment.
         Err(Fault::Exists(_)) => {

@@ -66,7 +66,7 @@ impl Serves<TriggerDockerBuild> for Platform {
         let limit = self.world.ports.site.image_build_limit;
         let state = State::new(id, (p.image_id, p.version), source, limit, cx.now);
         let show = |state: &State| Ok(state.job.clone());
-        cx.create(&self.world, &self.owners()?.image_builds, id, state, show).await
+        cx.to::<ImageBuilds>(id).create(state, show).await
     }
 }
 
@@ -109,8 +109,7 @@ impl Serves<ListBuildJobs> for Platform {
 
 impl Serves<CancelDockerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: CancelDockerBuild) -> Result<BuildJob, Fault> {
-        let owners = &self.owners()?.image_builds;
         let show = |state: &State| Ok(state.job.clone());
-        cx.change(&self.world, owners, p.job_id, Command::Cancel, show).await
+        cx.to::<ImageBuilds>(p.job_id).change(Command::Cancel, show).await
     }
 }

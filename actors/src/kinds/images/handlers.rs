@@ -45,9 +45,8 @@ impl Platform {
         id: ImageId,
         command: Command,
     ) -> Result<DockerImage, Fault> {
-        let owners = &self.owners()?.images;
         let advisories = self.world.ports.advisories.clone();
-        cx.change(&self.world, owners, id, command, move |image| Ok(advisories.show(image))).await
+        cx.to::<Images>(id).change(command, move |image| Ok(advisories.show(image))).await
     }
 }
 
@@ -93,8 +92,7 @@ impl Serves<RegisterDockerImage> for Platform {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        let owners = &self.owners()?.images;
-        cx.create(&self.world, owners, id, image, |image| Ok(image.clone())).await
+        cx.to::<Images>(id).create(image, |image| Ok(image.clone())).await
     }
 }
 
@@ -116,8 +114,7 @@ impl Serves<DeleteDockerImage> for Platform {
             ));
         }
         let reply = DeletedDockerImage { deleted: id };
-        let owners = &self.owners()?.images;
-        cx.change(&self.world, owners, id, Command::Delete, move |_| Ok(reply.clone())).await
+        cx.to::<Images>(id).change(Command::Delete, move |_| Ok(reply.clone())).await
     }
 }
 

@@ -65,8 +65,7 @@ pub async fn resolve_digest(
     let digest = digest.parse().map_err(|_| missing("its registry gave no digest"))?;
     let command = Command::Resolve(version.clone(), digest);
     let unreachable = |e: contract::Fault| EngineError::Unreachable(e.to_string());
-    let owners = world.owners().map_err(unreachable)?;
-    let image = owners.images.ask(id, command).await.map_err(unreachable)?;
+    let image = world.to::<Images>(id).ask(command).await.map_err(unreachable)?;
     let settled = image.versions.iter().find(|known| known.version == *version);
     Ok(match settled.and_then(|known| known.digest.as_ref()) {
         Some(digest) => registries.by_digest(&image.repository, digest),

@@ -36,7 +36,7 @@ async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<O
             let lists = |user: &UserId| seen.as_ref().is_some_and(|p| p.member_ids.contains(user));
             if users.iter().any(lists) {
                 let command = projects::Command::Unlist(users.to_vec());
-                world.owners()?.projects.ask_if_there(project, command).await?;
+                world.to::<Projects>(project).ask_if_there(command).await?;
             }
         }
     }

@@ -87,7 +87,7 @@ impl Platform {
     ) -> Result<wire::Organization, Fault> {
         let world: Arc<World> = self.world.clone();
         let reply = move |organization: &Organization| view(&world, id, organization);
-        cx.change(&self.world, &self.owners()?.organizations, id, command, reply).await
+        cx.to::<Organizations>(id).change(command, reply).await
     }
 }
 
@@ -107,7 +107,7 @@ impl Serves<CreateOrganization> for Platform {
         let new = New { name: p.name.into(), owner };
         let world: Arc<World> = self.world.clone();
         let reply = move |organization: &Organization| view(&world, id, organization);
-        cx.create(&self.world, &self.owners()?.organizations, id, new, reply).await
+        cx.to::<Organizations>(id).create(new, reply).await
     }
 }
 
@@ -137,13 +137,19 @@ impl Serves<DeleteOrganization> for Platform {
         if projects > 0 && !p.cascade {
             return Err(has_projects());
         }
-        let owners = &self.owners()?.organizations;
         let reply = DeletedOrganization { deleted: OrganizationContents { projects } };
         let command = Command::Delete { cascade: p.cascade };
-        let reply = cx.change(&self.world, owners, id, command, move |_| Ok(reply.clone())).await?;
+        let reply = cx.to::<Organizations>(id).change(command, move |_| Ok(reply.clone())).await?;
         // Without cascade, the organization stays if a project was created meanwhile.
-        if !p.cascade && owners.wait_idle(id, Duration::from_secs(10)).await?.is_some() {
-            cx.take_back(&self.world, &has_projects()).await;
+        if !p.cascade
+            && self
+                .world
+                .to::<Organizations>(id)
+                .wait_idle(Duration::from_secs(10))
+                .await?
+                .is_some()
+        {
+            cx.take_back(&has_projects()).await;
             return Err(has_projects());
         }
         Ok(reply)
@@ -227,9 +233,9 @@ impl Serves<InviteMember> for Platform {
         let reply = show(p.organization_id, &invitation, Some(token.clone()));
         let name = cx.ancestry.organization()?.1.name.clone();
         let command = Command::Invite { invitation, known };
-        let owners = &self.owners()?.organizations;
         let reply = cx
-            .change(&self.world, owners, p.organization_id, command, move |_| Ok(reply.clone()))
+            .to::<Organizations>(p.organization_id)
+            .change(command, move |_| Ok(reply.clone()))
             .await?;
         mail_counted.was_sent();
         let inviter = cx.caller.user.as_ref().map(|user| &user.account.email);
@@ -281,8 +287,8 @@ impl Serves<GetInvitations> for Platform {
 
 impl Serves<RevokeInvitation> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeInvitation) -> Result<Empty, Fault> {
-        let (owners, command) = (&self.owners()?.organizations, Command::Withdraw(p.invitation_id));
-        cx.change(&self.world, owners, p.organization_id, command, |_| Ok(Empty {})).await
+        let command = Command::Withdraw(p.invitation_id);
+        cx.to::<Organizations>(p.organization_id).change(command, |_| Ok(Empty {})).await
     }
 }
 
@@ -336,10 +342,8 @@ impl Serves<UpdateMember> for Platform {
 
 impl Serves<RemoveMember> for Platform {
     async fn serve(&self, cx: &Call, p: RemoveMember) -> Result<Empty, Fault> {
-        let owners = &self.owners()?.organizations;
-        cx.change(&self.world, owners, p.organization_id, Command::Remove(p.user_id), |_| {
-            Ok(Empty {})
-        })
-        .await
+        cx.to::<Organizations>(p.organization_id)
+            .change(Command::Remove(p.user_id), |_| Ok(Empty {}))
+            .await
     }
 }

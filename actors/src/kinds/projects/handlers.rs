@@ -44,7 +44,7 @@ impl Serves<CreateProject> for Platform {
             updated_at: cx.now,
         };
         let show = |project: &Project| Ok(project.clone());
-        cx.create(&self.world, &self.owners()?.projects, id, project, show).await
+        cx.to::<Projects>(id).create(project, show).await
     }
 }
 
@@ -127,8 +127,7 @@ impl Serves<UpdateProject> for Platform {
             description: p.description,
             member_ids,
         };
-        let owners = &self.owners()?.projects;
-        cx.change(&self.world, owners, p.project_id, command, |project| Ok(project.clone())).await
+        cx.to::<Projects>(p.project_id).change(command, |project| Ok(project.clone())).await
     }
 }
 
@@ -157,8 +156,6 @@ impl Serves<DeleteProject> for Platform {
             }
         }
         let reply = DeletedProject { deleted: contents, kept_instances };
-        let owners = &self.owners()?.projects;
-        cx.change(&self.world, owners, p.project_id, Command::Delete, move |_| Ok(reply.clone()))
-            .await
+        cx.to::<Projects>(p.project_id).change(Command::Delete, move |_| Ok(reply.clone())).await
     }
 }

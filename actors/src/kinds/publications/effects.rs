@@ -6,7 +6,7 @@ use crate::{
     kinds::{
         artifacts::Artifacts,
         credentials::{self, Use},
-        releases,
+        releases::{self, Releases},
     },
     ports::{Binaries, credentials::Secret},
     runtime::resource::{Kept, Retry},
@@ -176,7 +176,7 @@ impl Content for Stored {
 async fn report(state: &State, world: &World) -> Result<Outcome, Retry> {
     let release = state.publication.release_id;
     let told = match releases::report(world, &state.publication) {
-        Ok(command) => world.owners()?.releases.ask(release, command).await.map(drop),
+        Ok(command) => world.to::<Releases>(release).ask(command).await.map(drop),
         Err(fault) => Err(fault),
     };
     match told {

@@ -73,9 +73,8 @@ impl Platform {
                 "ota has no staged rollout: its page serves everybody who has its address".into(),
             ));
         }
-        let owners = &self.owners()?.publications;
         for publication in &meant {
-            cx.tell(&self.world, owners, publication.id, Input::Command(command.clone())).await?;
+            cx.to::<Publications>(publication.id).tell(Input::Command(command.clone())).await?;
         }
         let ids: Vec<_> = meant.iter().map(|p| p.id).collect();
         self.fulfilled(&ids).await?;
@@ -91,10 +90,9 @@ impl Platform {
     /// Asks the stores where publications stand, and waits for their answers, at most
     /// [`SEEN_WITHIN`].
     pub(in crate::kinds) async fn look(&self, ids: &[PublicationId]) -> Result<(), Fault> {
-        let owners = &self.owners()?.publications;
         let mut asked = Vec::new();
         for id in ids {
-            match owners.ask(*id, Command::Look).await {
+            match self.world.to::<Publications>(*id).ask(Command::Look).await {
                 Ok(state) => asked.push((*id, state.due)),
                 Err(Fault::NotFound(_)) => {}
                 Err(fault) => return Err(fault),

@@ -80,7 +80,7 @@ impl Platform {
         let version = request.version.clone().or_else(|| artifact.version.clone());
         let version = version.ok_or(Fault::Internal)?;
         let id = self.make_or_join(cx, artifact, request, &version).await?.release.id;
-        cx.note(&self.world, &id.to_string());
+        cx.note(&id.to_string());
         match self.settled_release(id).await {
             // The artifact joined the release; another caller deleted the release since.
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
@@ -97,7 +97,7 @@ impl Platform {
         request: &ReleaseRequest,
         version: &VersionName,
     ) -> Result<Arc<State>, Fault> {
-        let (world, owners) = (&self.world, &self.owners()?.releases);
+        let world = &self.world;
         redecided(async || {
             match of_version(world, artifact.app_id, &request.channel, version)? {
                 Some(id) => {
@@ -109,7 +109,7 @@ impl Platform {
                         };
                         let targets = &request.publish;
                         let bring = commands::bring(world, id, artifact.id, targets, may_publish)?;
-                        owners.ask(id, bring).await
+                        self.world.to::<Releases>(id).ask(bring).await
                     };
                     match join.await {
                         // Another caller deleted the release meanwhile.
@@ -128,7 +128,7 @@ impl Platform {
                         publish: request.publish.to_vec(),
                     };
                     let draft = commands::draft(world, &cx.caller, id, wanted)?;
-                    match owners.create(id, draft).await {
+                    match self.world.to::<Releases>(id).create(draft).await {
                         // Another job created the release meanwhile.
                         Err(Fault::Exists(_)) => Err(Fault::Stale),
                         made => made,

@@ -58,13 +58,12 @@ async fn hand_over(
         }
         Err(fault) => return Ok(Answer::Refused(fault.to_string())),
     };
-    let owners = &world.owners()?.publications;
     let (id, app_id) = (publication.id, release.app_id);
     match world.store.get::<Publications>(&id)? {
-        Some(_) => owners.ask(id, publications::Command::Again(order)).await?,
+        Some(_) => world.to::<Publications>(id).ask(publications::Command::Again(order)).await?,
         None => {
             let new = publications::New { publication: publication.clone(), app_id, order };
-            owners.create(id, new).await?
+            world.to::<Publications>(id).create(new).await?
         }
     };
     Ok(Answer::Begun)
@@ -75,7 +74,7 @@ async fn ask(wish: Wish, world: &World) -> Result<Outcome, Retry> {
         Wish::Withdraw(id) => (id, publications::Command::Withdraw),
         Wish::Restore(id) => (id, publications::Command::Restore),
     };
-    world.owners()?.publications.ask_if_there(id, command).await?;
+    world.to::<Publications>(id).ask_if_there(command).await?;
     Ok(Outcome::Asked(wish))
 }
 
@@ -94,6 +93,6 @@ async fn tell(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<
     let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
     // There is no pointer while the app is being deleted, together with the other release.
     let Some(current) = current else { return Ok(Outcome::Told(other)) };
-    world.owners()?.releases.ask_if_there(other, Command::Follow(current)).await?;
+    world.to::<Releases>(other).ask_if_there(Command::Follow(current)).await?;
     Ok(Outcome::Told(other))
 }

@@ -9,7 +9,11 @@ use super::{
 };
 use crate::{
     call::{context::Call, pagination},
-    kinds::{apps::Apps, artifacts::Artifacts, publications},
+    kinds::{
+        apps::Apps,
+        artifacts::Artifacts,
+        publications::{self, Publications},
+    },
     platform::Platform,
     runtime::{
         entries::{InState, Under},
@@ -44,10 +48,7 @@ impl Serves<CreateRelease> for Platform {
             publish: Vec::new(),
         };
         let draft = commands::draft(&self.world, &cx.caller, id, wanted)?;
-        cx.create(&self.world, &self.owners()?.releases, id, draft, |state: &State| {
-            Ok(state.release.clone())
-        })
-        .await
+        cx.to::<Releases>(id).create(draft, show).await
     }
 }
 
@@ -55,19 +56,18 @@ impl Serves<UpdateRelease> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateRelease) -> Result<Release, Fault> {
         let id = p.release_id;
         let command = commands::update(&self.world, id, &p.add_artifact_ids, p.notes)?;
-        self.change_and_settle(cx, id, command).await
+        cx.to::<Releases>(id).change_and_wait(command, PUBLISH_WITHIN, show).await
     }
 }
 
 impl Serves<DeleteRelease> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteRelease) -> Result<DeletedRelease, Fault> {
         let id = p.release_id;
-        let owners = self.owners()?;
         let publications = in_stores(&cx.ancestry.release()?.1.state.release);
         let reply = move |_: &State| Ok(DeletedRelease { deleted: id });
-        let deleted = cx.change(&self.world, &owners.releases, id, Command::Delete, reply).await?;
+        let deleted = cx.to::<Releases>(id).change(Command::Delete, reply).await?;
         for id in publications {
-            owners.publications.ask_if_there(id, publications::Command::Remove).await?;
+            self.world.to::<Publications>(id).ask_if_there(publications::Command::Remove).await?;
         }
         Ok(deleted)
     }
@@ -116,33 +116,16 @@ impl Serves<CheckRelease> for Platform {
 }
 
 impl Platform {
-    /// Changes a release, and replies when its targets have answered.
-    async fn change_and_settle(
-        &self,
-        cx: &Call,
-        id: ReleaseId,
-        command: Command,
-    ) -> Result<Release, Fault> {
-        let owners = &self.owners()?.releases;
-        cx.change(&self.world, owners, id, command, |state: &State| Ok(state.release.clone()))
-            .await?;
-        let reply = self.settled_release(id).await?;
-        cx.finish(&self.world, &reply);
-        Ok(reply)
-    }
-
-    /// Waits until the targets have answered, at most [`PUBLISH_WITHIN`]. Returns the release.
+    /// The release when its targets have answered, at most after [`PUBLISH_WITHIN`].
     pub(super) async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
-        let owners = &self.owners()?.releases;
-        match owners.wait_idle(id, PUBLISH_WITHIN).await {
-            Ok(Some(state)) => Ok(state.release.clone()),
-            Ok(None) => Err(Fault::NotFound("release")),
-            Err(_) => {
-                let seen = self.world.store.get::<Releases>(&id)?;
-                seen.map(|s| s.state.release.clone()).ok_or(Fault::NotFound("release"))
-            }
-        }
+        let state = self.world.to::<Releases>(id).idle_or_late(PUBLISH_WITHIN).await?;
+        Ok(state.release.clone())
     }
+}
+
+/// A release as callers see it.
+pub(super) fn show(state: &State) -> Result<Release, Fault> {
+    Ok(state.release.clone())
 }
 
 impl Serves<PublishRelease> for Platform {
@@ -150,7 +133,7 @@ impl Serves<PublishRelease> for Platform {
         let wanted =
             Publish { targets: &p.targets, notes: p.notes, rollout: p.rollout, options: p.options };
         let command = commands::publish(&self.world, p.release_id, wanted)?;
-        self.change_and_settle(cx, p.release_id, command).await
+        cx.to::<Releases>(p.release_id).change_and_wait(command, PUBLISH_WITHIN, show).await
     }
 }
 

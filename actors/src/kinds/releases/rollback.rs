@@ -63,18 +63,17 @@ impl Serves<RollbackRelease> for Platform {
             Some((current, to)) => Command::RollBack { to, current, restore: restore.clone() },
             None => Command::Withdraw,
         };
-        let owners = &self.owners()?.releases;
         let shown = plan.clone();
         let reply = move |state: &State| {
             Ok(Rollback { release: state.release.clone(), dry_run: false, plan: shown.clone() })
         };
-        cx.change(&self.world, owners, release.id, command, reply).await?;
-        owners.wait_idle(release.id, PUBLISH_WITHIN).await?;
+        cx.to::<Releases>(release.id).change(command, reply).await?;
+        self.world.to::<Releases>(release.id).wait_idle(PUBLISH_WITHIN).await?;
         let asked: Vec<_> = in_stores.into_iter().chain(restore).collect();
         self.fulfilled(&asked).await?;
         let now = self.settled_release(to.map_or(release.id, |to| to.id)).await?;
         let reply = Rollback { release: now, dry_run: false, plan };
-        cx.finish(&self.world, &reply);
+        cx.finish(&reply);
         Ok(reply)
     }
 }

@@ -144,30 +144,9 @@ impl Platform {
         &self,
         id: RepositoryId,
     ) -> Result<Repository, Fault> {
-        let owners = &self.owners()?.repositories;
-        let begun = owners.ask(id, Command::Check).await?;
-        match owners.wait_idle(id, CHECK_WITHIN).await {
-            Ok(Some(repository)) => Ok((*repository).clone()),
-            Ok(None) => Err(Fault::NotFound(Repositories::NOUN)),
-            Err(_) => Ok((*begun).clone()),
-        }
-    }
-
-    /// The repository after its pending check, or while the check runs if that takes too long.
-    async fn after_check(
-        &self,
-        cx: &Call,
-        id: RepositoryId,
-        begun: wire::Repository,
-    ) -> Result<wire::Repository, Fault> {
-        let reply = match self.owners()?.repositories.wait_idle(id, CHECK_WITHIN).await {
-            Ok(Some(repository)) => view(&self.world, &repository),
-            Ok(None) => return Err(Fault::NotFound(Repositories::NOUN)),
-            // The check is under way whatever keeps this call from its end.
-            Err(_) => begun,
-        };
-        cx.finish(&self.world, &reply);
-        Ok(reply)
+        self.world.to::<Repositories>(id).ask(Command::Check).await?;
+        let checked = self.world.to::<Repositories>(id).idle_or_late(CHECK_WITHIN).await?;
+        Ok((*checked).clone())
     }
 }
 
@@ -181,11 +160,11 @@ impl Serves<ConnectRepository> for Platform {
                 (self.world.ports.random.id(cx.now), Input::Create(new))
             }
         };
-        let owners = &self.owners()?.repositories;
         let world = self.world.clone();
         let show = move |repository: &Repository| Ok(view(&world, repository));
-        let begun = cx.change_or_create(&self.world, owners, id, input, show).await?;
-        self.after_check(cx, id, begun).await
+        let repository = cx.to::<Repositories>(id);
+        repository.change_or_create(input, show.clone()).await?;
+        repository.when_idle(CHECK_WITHIN, show).await
     }
 }
 
@@ -199,7 +178,7 @@ impl Serves<GetRepository> for Platform {
 impl Serves<GetRepositoryWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: GetRepositoryWebhook) -> Result<RepositoryWebhook, Fault> {
         let (id, _) = self.repository(p.app_id)?;
-        cx.record(&self.world, &id.to_string()).await?;
+        cx.record(&id.to_string()).await?;
         let url = format!("{}/api/v1/repositories/{}/push", self.settings.api_url, p.app_id);
         Ok(RepositoryWebhook { url, secret: self.webhook_secret(id) })
     }
@@ -208,11 +187,9 @@ impl Serves<GetRepositoryWebhook> for Platform {
 impl Serves<CheckRepository> for Platform {
     async fn serve(&self, cx: &Call, p: CheckRepository) -> Result<wire::Repository, Fault> {
         let (id, _) = self.repository(p.app_id)?;
-        let owners = &self.owners()?.repositories;
         let world = self.world.clone();
         let show = move |repository: &Repository| Ok(view(&world, repository));
-        let begun = cx.change(&self.world, owners, id, Command::Check, show).await?;
-        self.after_check(cx, id, begun).await
+        cx.to::<Repositories>(id).change_and_wait(Command::Check, CHECK_WITHIN, show).await
     }
 }
 
@@ -223,9 +200,8 @@ impl Serves<DisconnectRepository> for Platform {
         p: DisconnectRepository,
     ) -> Result<DisconnectedRepository, Fault> {
         let (id, _) = self.repository(p.app_id)?;
-        let owners = &self.owners()?.repositories;
         let reply =
             |repository: &Repository| Ok(DisconnectedRepository { deleted: repository.app_id });
-        cx.change(&self.world, owners, id, Command::Disconnect, reply).await
+        cx.to::<Repositories>(id).change(Command::Disconnect, reply).await
     }
 }

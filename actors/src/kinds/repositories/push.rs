@@ -1,6 +1,6 @@
 //! Pushes that the host of a repository reports.
 
-use super::{Command, Repository, lookup};
+use super::{Command, Repositories, Repository, lookup};
 use crate::{kinds::accounts::keyed_digest, platform::Platform};
 use contract::{AppId, Fault, RepositoryId, repositories::PushReceived};
 use hmac::{Hmac, KeyInit, Mac};
@@ -65,7 +65,7 @@ impl Platform {
             serde_json::from_slice(body).map_err(|e| Fault::Malformed(e.to_string()))?;
         let checking = push.reference.is_some_and(|pushed| is_of(&repository, &pushed));
         if checking {
-            self.owners()?.repositories.ask(id, Command::Check).await?;
+            self.world.to::<Repositories>(id).ask(Command::Check).await?;
         }
         Ok(PushReceived { checking })
     }

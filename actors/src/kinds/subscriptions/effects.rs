@@ -60,10 +60,9 @@ pub async fn keep(
     (app, provider): (AppId, PaymentProvider),
     seen: Subscription,
 ) -> Result<SubscriptionId, Fault> {
-    let owners = &world.owners()?.subscriptions;
     match known(world, app, provider, &seen.id)? {
         Some(id) => {
-            owners.ask(id, Command::Seen(Box::new(seen))).await?;
+            world.to::<Subscriptions>(id).ask(Command::Seen(Box::new(seen))).await?;
             Ok(id)
         }
         None => {
@@ -81,7 +80,7 @@ pub async fn noticed(
     provider_id: &str,
 ) -> Result<(), Fault> {
     redecided(async || match known(world, app, provider, provider_id)? {
-        Some(id) => world.owners()?.subscriptions.ask_if_there(id, Command::Look).await,
+        Some(id) => world.to::<Subscriptions>(id).ask_if_there(Command::Look).await,
         None => {
             let provider_id = provider_id.to_owned();
             // `Stale`: another notice made it meanwhile.
@@ -93,7 +92,7 @@ pub async fn noticed(
 
 async fn create(world: &World, new: New) -> Result<SubscriptionId, Fault> {
     let id: SubscriptionId = world.ports.random.id(world.ports.clock.now());
-    world.owners()?.subscriptions.create(id, new).await?;
+    world.to::<Subscriptions>(id).create(new).await?;
     Ok(id)
 }
 
@@ -113,11 +112,10 @@ async fn follow(world: &World, app: AppId, email: &Email) -> Result<(), Fault> {
     }
     let claim = AccountClaim::email(email);
     let Some(user) = world.store.holder::<Accounts>(&claim)? else { return Ok(()) };
-    let accounts = &world.owners()?.accounts;
     // The owner of another subscription may have changed the tier after this one read it.
     redecided(async || {
         let paid = paid_tier(world, email)?;
-        accounts.ask_if_there(user, accounts::Command::SetPaidTier(paid)).await?;
+        world.to::<Accounts>(user).ask_if_there(accounts::Command::SetPaidTier(paid)).await?;
         if paid_tier(world, email)? == paid { Ok(()) } else { Err(Fault::Stale) }
     })
     .await

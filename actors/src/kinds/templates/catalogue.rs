@@ -2,7 +2,7 @@
 //! when it starts, and leaves later changes of an administrator alone. A template version never
 //! changes: the catalogue adds another one, which becomes current unless an administrator chose one.
 
-use super::{Command, TemplateClaim};
+use super::{Command, TemplateClaim, Templates};
 use crate::{
     kinds::images::{self, Advisories, ImageClaim, Images, KnownAdvisory},
     runtime::side_record::{End, SideRecord},
@@ -146,7 +146,7 @@ impl Catalogue {
 impl ShippedImage {
     /// Registers the image. `None`: an administrator deleted it.
     async fn register(&self, world: &World) -> Result<Option<ImageId>, Fault> {
-        let (owners, now) = (&world.owners()?.images, world.ports.clock.now());
+        let now = world.ports.clock.now();
         let known = world.store.holder(&ImageClaim::Name { name: self.name.clone() })?;
         let id = match known {
             Some(id) => id,
@@ -165,7 +165,7 @@ impl ShippedImage {
                     created_at: now,
                     updated_at: now,
                 };
-                owners.create(id, image).await?;
+                world.to::<Images>(id).create(image).await?;
                 id
             }
         };
@@ -184,7 +184,7 @@ impl ShippedImage {
                 advisories: Vec::new(),
                 created_at: now,
             };
-            match owners.ask(id, images::Command::AddVersion(Box::new(version))).await {
+            match world.to::<Images>(id).ask(images::Command::AddVersion(Box::new(version))).await {
                 Ok(_) | Err(Fault::Exists(_)) => {}
                 Err(fault) => return Err(fault),
             }
@@ -201,7 +201,6 @@ impl ShippedTemplate {
         images: &BTreeMap<&str, ImageId>,
     ) -> Result<(), String> {
         let fault = |fault: Fault| fault.to_string();
-        let owners = &world.owners().map_err(fault)?.templates;
         let now = world.ports.clock.now();
         let known = world.store.holder(&TemplateClaim::Slug { slug: self.slug.clone() });
         let known = known.map_err(fault)?;
@@ -212,7 +211,7 @@ impl ShippedTemplate {
             None if was => return Ok(()),
             None => {
                 let id = world.ports.random.id(now);
-                owners.create(id, self.first(id, now)).await.map_err(fault)?;
+                world.to::<Templates>(id).create(self.first(id, now)).await.map_err(fault)?;
                 id
             }
         };
@@ -234,7 +233,7 @@ impl ShippedTemplate {
             });
             let replaces = shipped.replaces.clone();
             let command = Command::AddVersion { version, images: seen, replaces };
-            match owners.ask(id, command).await {
+            match world.to::<Templates>(id).ask(command).await {
                 Ok(_) | Err(Fault::Exists(_)) => {}
                 Err(other) => return Err(fault(other)),
             }

@@ -44,8 +44,7 @@ impl Platform {
         id: TemplateId,
         command: Command,
     ) -> Result<Template, Fault> {
-        let owners = &self.owners()?.templates;
-        cx.change(&self.world, owners, id, command, |template| Ok(template.clone())).await
+        cx.to::<Templates>(id).change(command, |template| Ok(template.clone())).await
     }
 
     fn list_templates(
@@ -83,8 +82,7 @@ impl Serves<CreateTemplate> for Platform {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        let owners = &self.owners()?.templates;
-        cx.create(&self.world, owners, id, template, |template| Ok(template.clone())).await
+        cx.to::<Templates>(id).create(template, |template| Ok(template.clone())).await
     }
 }
 
@@ -111,8 +109,7 @@ impl Serves<DeleteTemplate> for Platform {
             ));
         }
         let reply = DeletedTemplate { deleted: id };
-        let owners = &self.owners()?.templates;
-        cx.change(&self.world, owners, id, Command::Delete, move |_| Ok(reply.clone())).await
+        cx.to::<Templates>(id).change(Command::Delete, move |_| Ok(reply.clone())).await
     }
 }
 

@@ -67,11 +67,12 @@ impl Serves<CreateDeployToken> for Platform {
             identity: None,
         };
         let world = self.world.clone();
-        cx.create(&self.world, &self.owners()?.tokens, id, token, move |token| {
-            let deploy_token = view(&world.store, id, token)?;
-            Ok(NewDeployToken { token: secret.clone(), deploy_token })
-        })
-        .await
+        cx.to::<Tokens>(id)
+            .create(token, move |token| {
+                let deploy_token = view(&world.store, id, token)?;
+                Ok(NewDeployToken { token: secret.clone(), deploy_token })
+            })
+            .await
     }
 }
 
@@ -92,10 +93,9 @@ impl Serves<GetDeployTokens> for Platform {
 
 impl Serves<RevokeDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeDeployToken) -> Result<DeployToken, Fault> {
-        let (world, owners) = (self.world.clone(), &self.owners()?.tokens);
-        cx.change(&self.world, owners, p.token_id, Command::Revoke, move |token| {
-            view(&world.store, p.token_id, token)
-        })
-        .await
+        let world = self.world.clone();
+        cx.to::<Tokens>(p.token_id)
+            .change(Command::Revoke, move |token| view(&world.store, p.token_id, token))
+            .await
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     kinds::{
         accounts::{Accounts, digest},
         apps::Apps,
-        tokens::{Identity, Token},
+        tokens::{Identity, Token, Tokens},
     },
     platform::Platform,
     ports::{IdentityError, Proven},
@@ -76,8 +76,7 @@ impl Serves<ExchangeIdentity> for Platform {
         let expires_at = cx.now + LIVES;
         let exchanged = ExchangedToken { token: secret, app_id, expires_at, build };
         let cx = Call { ancestry: Arc::new(place), ..cx.clone() };
-        cx.create(&self.world, &self.owners()?.tokens, id, token, move |_| Ok(exchanged.clone()))
-            .await
+        cx.to::<Tokens>(id).create(token, move |_| Ok(exchanged.clone())).await
     }
 }
 
@@ -111,7 +110,7 @@ impl Platform {
             repository: repository.parse().map_err(unusable)?,
             owner: owner.parse().map_err(unusable)?,
         };
-        self.owners()?.trusted_publishers.ask(id, pin).await.map(|_| ())
+        self.world.to::<TrustedPublishers>(id).ask(pin).await.map(|_| ())
     }
 
     /// A publisher of the app that trusts a run. The inner error says why there is none.

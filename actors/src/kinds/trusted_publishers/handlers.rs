@@ -29,7 +29,7 @@ impl Serves<AddTrustedPublisher> for Platform {
             let allowed: Vec<_> = issuers.iter().map(|issuer| issuer.as_str()).collect();
             Fault::invalid("issuer", format!("must be one of {}", allowed.join(", ")))
         })?;
-        let cx = &cx.held_to_account(&self.world)?;
+        let cx = &cx.held_to_account()?;
         let maker = cx.user()?;
         authz::check_maker(&self.world, maker, &cx.ancestry)?;
         let _turn = self.world.creation(p.app_id).await?;
@@ -55,9 +55,8 @@ impl Serves<AddTrustedPublisher> for Platform {
             created_at: cx.now,
         };
         let publisher = Publisher { shown, maker_epoch };
-        let owners = &self.owners()?.trusted_publishers;
         let reply = |publisher: &Publisher| Ok(publisher.shown.clone());
-        cx.create(&self.world, owners, id, publisher, reply).await
+        cx.to::<TrustedPublishers>(id).create(publisher, reply).await
     }
 }
 
@@ -80,8 +79,7 @@ impl Serves<RemoveTrustedPublisher> for Platform {
         cx: &Call,
         p: RemoveTrustedPublisher,
     ) -> Result<RemovedTrustedPublisher, Fault> {
-        let owners = &self.owners()?.trusted_publishers;
         let reply = |publisher: &Publisher| Ok(RemovedTrustedPublisher { deleted: publisher.id });
-        cx.change(&self.world, owners, p.publisher_id, Command::Remove, reply).await
+        cx.to::<TrustedPublishers>(p.publisher_id).change(Command::Remove, reply).await
     }
 }

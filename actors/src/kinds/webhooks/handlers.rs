@@ -53,7 +53,7 @@ impl Platform {
 impl Serves<CreateWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: CreateWebhook) -> Result<WebhookWithSecret, Fault> {
         self.check_receiver(&p.url)?;
-        let cx = &cx.held_to_account(&self.world)?;
+        let cx = &cx.held_to_account()?;
         let of_organization = Under::<Organizations>(p.organization_id);
         let _turn = self.world.creation(p.organization_id).await?;
         if self.world.store.count::<Webhooks>(&of_organization)? >= MOST {
@@ -81,10 +81,11 @@ impl Serves<CreateWebhook> for Platform {
         };
         let secret = secret.reveal().to_owned();
         self.world.webhooks.add(p.organization_id, id);
-        cx.create(&self.world, &self.owners()?.webhooks, id, webhook, move |webhook| {
-            Ok(WebhookWithSecret { webhook: view(id, webhook), secret: secret.clone() })
-        })
-        .await
+        cx.to::<Webhooks>(id)
+            .create(webhook, move |webhook| {
+                Ok(WebhookWithSecret { webhook: view(id, webhook), secret: secret.clone() })
+            })
+            .await
     }
 }
 
@@ -114,29 +115,29 @@ impl Serves<UpdateWebhook> for Platform {
             Patch::Clear => Patch::Clear,
             Patch::Set(events) => Patch::Set(events.into_vec()),
         };
-        let (id, owners) = (p.webhook_id, &self.owners()?.webhooks);
+        let id = p.webhook_id;
         let UpdateWebhook { url, description, enabled, .. } = p;
         let update = Command::Update { url, events, description, enabled };
-        cx.change(&self.world, owners, id, update, move |webhook| Ok(view(id, webhook))).await
+        cx.to::<Webhooks>(id).change(update, move |webhook| Ok(view(id, webhook))).await
     }
 }
 
 impl Serves<DeleteWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteWebhook) -> Result<DeletedWebhook, Fault> {
-        let (id, owners) = (p.webhook_id, &self.owners()?.webhooks);
+        let id = p.webhook_id;
         let reply = move |_: &Webhook| Ok(DeletedWebhook { deleted: id });
-        cx.change(&self.world, owners, id, Command::Delete, reply).await
+        cx.to::<Webhooks>(id).change(Command::Delete, reply).await
     }
 }
 
 impl Serves<RotateWebhookSecret> for Platform {
     async fn serve(&self, cx: &Call, p: RotateWebhookSecret) -> Result<WebhookWithSecret, Fault> {
-        let (id, owners) = (p.webhook_id, &self.owners()?.webhooks);
+        let id = p.webhook_id;
         let (secret, sealed) = self.new_secret(id)?;
         let secret = secret.reveal().to_owned();
         let reply = move |webhook: &Webhook| {
             Ok(WebhookWithSecret { webhook: view(id, webhook), secret: secret.clone() })
         };
-        cx.change(&self.world, owners, id, Command::Rotate(sealed), reply).await
+        cx.to::<Webhooks>(id).change(Command::Rotate(sealed), reply).await
     }
 }

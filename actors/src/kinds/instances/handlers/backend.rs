@@ -126,9 +126,8 @@ impl Platform {
 
 impl Serves<DeleteBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteBackendInstance) -> Result<DeletedInstance, Fault> {
-        let (id, owners) = (p.instance_id, &self.owners()?.instances);
+        let id = p.instance_id;
         let command = Command::Delete { data: p.delete_data };
-        cx.change(&self.world, owners, id, command, move |_| Ok(DeletedInstance { deleted: id }))
-            .await
+        cx.to::<Instances>(id).change(command, move |_| Ok(DeletedInstance { deleted: id })).await
     }
 }

@@ -81,11 +81,11 @@ impl Serves<RunCloudFunction> for Platform {
             let answer = self.world.ports.parse.run(&server, call).await;
             // After `NoAnswer` the function may have run, so the call is noted.
             if answer != Err(ParseError::NotConnected) {
-                cx.note(&self.world, &id.to_string());
+                cx.note(&id.to_string());
             }
             answer.map_err(fault)
         };
-        cx.do_once(&self.world, run).await
+        cx.do_once(run).await
     }
 }
 

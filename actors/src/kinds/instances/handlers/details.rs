@@ -26,7 +26,7 @@ impl Serves<GetInstanceSecrets> for Platform {
         let sealer = &self.world.ports.sealer;
         let secrets = container_spec::open_all(sealer, &owner, &seen.state.secrets);
         let secrets = secrets.map_err(seal_fault)?;
-        cx.record(&self.world, &owner).await?;
+        cx.record(&owner).await?;
         Ok(InstanceSecrets { secrets })
     }
 }

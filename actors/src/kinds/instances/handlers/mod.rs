@@ -31,23 +31,12 @@ impl Platform {
         command: Command,
         wait: bool,
     ) -> Result<wire::Instance, Fault> {
-        let owners = &self.owners()?.instances;
-        let world = self.world.clone();
+        let (world, instance) = (self.world.clone(), cx.to::<Instances>(id));
         let show = move |instance: &Instance| Ok(view(&world, id, instance));
-        let reply = cx.change(&self.world, owners, id, command, show).await?;
-        if !wait {
-            return Ok(reply);
+        match wait {
+            true => instance.change_and_wait(command, WAIT, show).await,
+            false => instance.change(command, show).await,
         }
-        let at_rest = match owners.wait_idle(id, WAIT).await {
-            Ok(Some(instance)) => view(&self.world, id, &instance),
-            Ok(None) => return Err(Fault::NotFound("instance")),
-            Err(_) => {
-                let found = self.world.store.get::<Instances>(&id)?;
-                view(&self.world, id, &found.ok_or(Fault::NotFound("instance"))?.state)
-            }
-        };
-        cx.finish(&self.world, &at_rest);
-        Ok(at_rest)
     }
 
     async fn create_instance(&self, cx: &Call, new: NewInstance) -> Result<wire::Instance, Fault> {
@@ -60,7 +49,7 @@ impl Platform {
         let creation = self.creation(cx, id, new)?;
         let world = self.world.clone();
         let show = move |instance: &Instance| Ok(view(&world, id, instance));
-        cx.create(&self.world, &self.owners()?.instances, id, creation, show).await
+        cx.to::<Instances>(id).create(creation, show).await
     }
 
     pub(crate) fn instance_of(

@@ -1,10 +1,10 @@
 //! Deletes the children of a resource, one batch at a time, until none is left. A second deletion
 //! of a child does no harm, so a crash in between costs nothing.
 
-use super::{
-    handle::Handle,
-    resource::{Child, Retry},
-    store::Store,
+use super::table::Owned;
+use crate::{
+    runtime::resource::{Child, Retry},
+    world::World,
 };
 use contract::Fault;
 use std::time::Duration;
@@ -14,18 +14,17 @@ use store::Entry;
 const SOME: usize = 100;
 
 /// The pause after a batch, for those that cannot be gone at once.
-pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Deletes one batch of the resources with this index entry. Returns how many there were.
-pub(crate) async fn delete_some<R: Child>(
-    store: &Store,
+pub(super) async fn delete_some<R: Owned + Child>(
+    world: &World,
     entry: &impl Entry<R>,
-    owners: &Handle<R>,
     command: impl Fn() -> Result<R::Command, Fault>,
 ) -> Result<usize, Retry> {
-    let found = store.newest::<R>(entry, None, SOME)?;
+    let found = world.store.newest::<R>(entry, None, SOME)?;
     for id in &found {
-        owners.ask_if_there(*id, command()?).await?;
+        world.to::<R>(*id).ask_if_there(command()?).await?;
     }
     Ok(found.len())
 }
