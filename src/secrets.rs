@@ -1,7 +1,7 @@
 //! The keys of a server, created on its first start and kept in its data directory.
 
 use actors::{
-    operators::installation::{self, Installation, fingerprint},
+    installation::{self, Installation, fingerprint},
     ports::Random,
 };
 use serde::{Deserialize, Serialize};

@@ -26,8 +26,7 @@ use actors::{
         instance_reconciler::{InstanceReconciler, Intervals},
         sweeper::Sweeper,
     },
-    call::router::Router,
-    platform::Platform,
+    call::{platform::Platform, router::Router},
     runtime::guard::Guard,
 };
 use contract::Fault;

@@ -12,12 +12,12 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use actors::{
+    call::platform::{DefaultTemplates, Platform, Settings},
+    installation::{Installation, This},
     kinds::{
-        accounts::{AccountClaim, Accounts},
-        templates::catalogue::Catalogue,
+        hosting::templates::catalogue::Catalogue,
+        people::accounts::{AccountClaim, Accounts},
     },
-    operators::installation::{Installation, This},
-    platform::{DefaultTemplates, Platform, Settings},
     ports::{
         Ports, Random, Site,
         ci::{Central, Ci},

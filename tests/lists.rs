@@ -3,8 +3,8 @@
 use crate::support::service::Service;
 use actors::{
     kinds::{
-        builds::{Builds, Place, State},
-        deliveries::{Deliveries, State as Delivery},
+        delivery::builds::{Builds, Place, State},
+        events::deliveries::{Deliveries, State as Delivery},
     },
     ports::Random,
     records::trees,

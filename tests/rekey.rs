@@ -7,7 +7,7 @@ use crate::support::{
     requires,
     service::{Person, SVC, Service},
 };
-use actors::operators::installation::fingerprint;
+use actors::installation::fingerprint;
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};

@@ -1,9 +1,8 @@
 //! The failpoint: a function that panics on purpose, in its handler or in an owner.
 
 use crate::{
-    call::context::Call,
-    kinds::projects::{self, Projects},
-    platform::Platform,
+    call::{context::Call, platform::Platform},
+    kinds::people::projects::{self, Projects},
 };
 use contract::{
     Fault, Serves,

@@ -9,10 +9,9 @@ pub mod background;
 pub mod call;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+pub mod functions;
+pub mod installation;
 pub mod kinds;
-pub mod operators;
-pub mod platform;
 pub mod ports;
 pub mod records;
 pub mod runtime;
-pub mod world;

@@ -4,27 +4,22 @@
 //! stands in none cannot be stored.
 
 use crate::{
-    call::{audit::Event, idempotency::StoredReply},
+    call::idempotency::StoredReply,
+    installation::{Installation, This, reachability::ForwardedRequest},
     kinds::{
-        accounts::Session,
-        artifacts::ArtifactRefs,
-        builds::Chunk,
-        deployments::DeploymentHistory,
-        instances::metrics::HourlyMetrics,
-        organizations::Memberships,
-        progress_log::Line,
-        releases::Current,
-        table::{self, STORED},
-        templates::catalogue::Shipped,
-        tokens::LastUse,
-        webhooks::{Payload, outbox::Outgoing},
-    },
-    operators::{
-        installation::{Installation, This},
-        reachability::ForwardedRequest,
+        delivery::{artifacts::ArtifactRefs, builds::Chunk, releases::Current},
+        events::webhooks::{Payload, outbox::Outgoing},
+        hosting::{
+            instances::{history::DeploymentHistory, metrics::HourlyMetrics},
+            progress_log::Line,
+            templates::catalogue::Shipped,
+        },
+        people::{accounts::Session, organizations::Memberships, tokens::LastUse},
+        table::{self, Owned, STORED},
     },
     ports::sealed,
     runtime::{
+        audit::Event,
         clock_watch::Seen,
         ref_count::RefCount,
         reindex::IndexVersion,
@@ -108,7 +103,7 @@ struct Kinds<'a, V>(&'a mut V);
 impl<V: Visitor> table::Visitor for Kinds<'_, V> {
     type Error = V::Error;
 
-    fn visit<R: Resource>(&mut self) -> Result<(), V::Error> {
+    fn visit<R: Owned>(&mut self) -> Result<(), V::Error> {
         self.0.resource::<R>()
     }
 }

@@ -1,6 +1,6 @@
 //! The system clock. In test builds, `SVC_CLOCK_AHEAD` sets it ahead by a number of seconds.
 
-use actors::ports::{Clock, Time, Uptime};
+use actors::runtime::clock::{Clock, Time, Uptime};
 use contract::Timestamp;
 use futures_util::future::BoxFuture;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -4,7 +4,7 @@
 //! with a backup's name is a complete backup.
 
 use actors::{
-    kinds::instances::database::TAIL,
+    kinds::hosting::instances::database::TAIL,
     ports::{DumpError, Dumps, Written},
 };
 use async_trait::async_trait;

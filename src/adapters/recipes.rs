@@ -1,7 +1,7 @@
 //! The recipes of images that the program contains.
 
 use crate::config::ServeArgs;
-use actors::kinds::images::Recipes;
+use actors::ports::recipes::Recipes;
 use bytes::Bytes;
 use std::io;
 

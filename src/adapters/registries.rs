@@ -1,7 +1,7 @@
 //! Reads the settings for image registries.
 
 use crate::config::ServeArgs;
-use actors::kinds::images::Registries;
+use actors::ports::registries::Registries;
 use container_engine::Login;
 use data_encoding::BASE64;
 use serde::Deserialize;

@@ -5,15 +5,17 @@ use super::{dump::open, note};
 use crate::adapters::binaries::hash;
 use actors::{
     kinds::{
-        accounts::Accounts,
-        artifacts::{ArtifactRefs, Artifacts},
-        deliveries::Deliveries,
-        instances::Instances,
-        organizations::{Memberships, Organizations},
-        releases::{Current, Releases},
+        delivery::{
+            artifacts::{ArtifactRefs, Artifacts},
+            releases::{Current, Releases},
+        },
+        events::{deliveries::Deliveries, webhooks::Payload},
+        hosting::{instances::Instances, templates::Templates},
+        people::{
+            accounts::Accounts,
+            organizations::{Memberships, Organizations},
+        },
         table,
-        templates::Templates,
-        webhooks::Payload,
     },
     records::{self, Visitor},
     runtime::{
@@ -257,7 +259,7 @@ fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
 #[allow(clippy::disallowed_methods, reason = "tests")]
 mod tests {
     use super::*;
-    use actors::kinds::progress_log::Line;
+    use actors::kinds::hosting::progress_log::Line;
     use contract::{EventId, Timestamp, deployments::StepName};
     use store::{Change, Memory};
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use actix_rt::SystemRunner;
 use actors::{
-    operators::installation::{Installation, This},
+    installation::{Installation, This},
     ports::{Random, sealed::Sealer},
     records::{self, Visitor},
     runtime::{resource::Resource, side_record::SideRecord},
@@ -139,7 +139,7 @@ impl Records<'_> {
 #[allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 mod tests {
     use super::*;
-    use actors::{kinds::deployments::DeploymentHistory, records::trees};
+    use actors::{kinds::hosting::instances::DeploymentHistory, records::trees};
     use contract::{InstanceId, deployments::DeploymentTarget};
     use store::Memory;
 

@@ -3,10 +3,9 @@
 
 use super::dump::open;
 use actors::{
-    call::audit::Event,
-    kinds::accounts::{AccountClaim, Accounts},
+    kinds::people::accounts::{AccountClaim, Accounts},
     ports::Random,
-    runtime::resource::Kept,
+    runtime::{audit::Event, resource::Kept},
 };
 use contract::{
     Email, UserId,

@@ -10,7 +10,7 @@ use actix_web::{
     },
     web,
 };
-use actors::{kinds::artifacts::address::Use, ports::PortError};
+use actors::{kinds::delivery::artifacts::address::Use, ports::PortError};
 use contract::{
     BackupId, Fault, Sha256,
     artifacts::{ArtifactKind, ArtifactState},

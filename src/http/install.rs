@@ -9,7 +9,7 @@ use super::{
     reply::{self, Heading},
 };
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
-use actors::kinds::{apps::Apps, releases::Releases};
+use actors::kinds::{delivery::releases::Releases, people::apps::Apps};
 use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,

@@ -6,7 +6,7 @@ use super::{
     reply, request,
 };
 use actix_http::{Request, RequestHead, Response, body::BoxBody, header};
-use actors::kinds::instances::route;
+use actors::kinds::hosting::instances::route;
 use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
 

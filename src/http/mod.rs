@@ -36,8 +36,7 @@ use actix_web::{
     web,
 };
 use actors::{
-    call::{rate_limit::RateKey, router::Router},
-    platform::Platform,
+    call::{platform::Platform, rate_limit::RateKey, router::Router},
     runtime::permit::Permits,
 };
 use budget::{Budget, Share};

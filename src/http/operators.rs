@@ -6,7 +6,7 @@ use actix_http::RequestHead;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     call::authn::same,
-    kinds::{checkouts::CheckoutIndex, webhooks::outbox::OutboxIndex},
+    kinds::{commerce::checkouts::CheckoutIndex, events::webhooks::outbox::OutboxIndex},
 };
 use bytes::Bytes;
 use contract::{

@@ -10,7 +10,7 @@ use actix_web::{
     http::{StatusCode, header::HeaderName},
     web,
 };
-use actors::kinds::repositories::Proof;
+use actors::functions::delivery::repositories::push::Proof;
 use contract::{AppId, Fault, repositories::PushReceived};
 use data_encoding::HEXLOWER_PERMISSIVE;
 

@@ -11,10 +11,10 @@ use crate::adapters::archive::ArchiveError;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     call::rate_limit::RateKey,
+    functions::hosting::deployments::folder::signed_object,
     kinds::{
-        artifacts::address::{self, Use},
-        deployments::folder::signed_object,
-        organizations::tenant,
+        delivery::artifacts::address::{self, Use},
+        people::tenant::tenant,
     },
 };
 use bytes::Bytes;

@@ -7,7 +7,7 @@
 use super::Edge;
 use actix_web::web;
 use actors::{
-    kinds::artifacts::{Artifacts, Command},
+    kinds::delivery::artifacts::{Artifacts, Command},
     ports::Machine,
 };
 use bytes::Bytes;

@@ -17,7 +17,7 @@ use actix_web::{
 };
 use actors::{
     call::rate_limit::{Allowance, RateKey},
-    kinds::artifacts::{
+    kinds::delivery::artifacts::{
         Upload,
         address::{self, Use},
     },

@@ -4,12 +4,15 @@
 
 use crate::{
     kinds::{
-        deliveries::{self, Deliveries, delivery_id},
-        organizations::Organizations,
-        webhooks::{
-            Webhooks,
-            outbox::{OutboxIndex, Outgoing},
+        events::{
+            deliveries::{self, Deliveries, delivery_id},
+            webhooks::{
+                Webhooks,
+                outbox::{OutboxIndex, Outgoing},
+            },
         },
+        people::organizations::Organizations,
+        world::World,
     },
     runtime::{
         entries::Under,
@@ -17,7 +20,6 @@ use crate::{
         resource::{Input, Resource},
         turns::Asked,
     },
-    world::World,
 };
 use actix::prelude::*;
 use contract::{Fault, MessageId, WebhookId};

@@ -5,12 +5,15 @@
 
 use crate::{
     kinds::{
-        deployments::{DeploymentHistory, DeploymentIndex, Deployments},
-        image_builds::from_source::APP,
-        instances::{InstanceIndex, names},
+        hosting::{
+            deployments::{DeploymentIndex, Deployments},
+            image_builds::from_source::APP,
+            instances::{InstanceIndex, history::DeploymentHistory},
+            names,
+        },
+        world::World,
     },
     runtime::store::Store,
-    world::World,
 };
 use container_engine::{EngineError, Image};
 use contract::{DeploymentId, Fault};

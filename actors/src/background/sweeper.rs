@@ -1,8 +1,11 @@
 //! The sweeper: removes expired records, and tells owners when the time of their work has come.
 
 use crate::{
-    kinds::table::{Owned, Owners},
-    platform::Platform,
+    call::platform::Platform,
+    kinds::{
+        table::{self, Owned, Visitor},
+        world::World,
+    },
     records,
     runtime::{
         clock_watch,
@@ -10,7 +13,6 @@ use crate::{
         guard::Guard,
         resource::Input,
     },
-    world::World,
 };
 use actix::prelude::*;
 use contract::{Fault, Timestamp};
@@ -19,7 +21,7 @@ use futures_util::{
     future::{LocalBoxFuture, join, join_all, ready},
     stream,
 };
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 /// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
@@ -51,7 +53,7 @@ impl Actor for Sweeper {
                 clock.sleep(EVERY).await;
             }
             // Each kind by itself: many resources of one that are due do not delay the others.
-            let kinds = Owners::sweeps(&platform.world).into_iter().map(async |tell| {
+            let kinds = sweeps(&platform.world).into_iter().map(async |tell| {
                 loop {
                     log(tell(clock.now()).await);
                     clock.sleep(EVERY).await;
@@ -74,7 +76,7 @@ impl Supervised for Sweeper {}
 /// One sweep of everything. After a jump of the clock, nothing is removed.
 pub async fn sweep(platform: &Platform) {
     let now = platform.world.ports.clock.now();
-    let kinds = Owners::sweeps(&platform.world).into_iter();
+    let kinds = sweeps(&platform.world).into_iter();
     let kinds = join_all(kinds.map(async |tell| log(tell(now).await)));
     join(kinds, forget_expired(platform)).await;
 }
@@ -101,10 +103,32 @@ fn log(done: Result<(), Fault>) {
     }
 }
 
-/// Tells the owners of a kind's resources whose work begins, or is over, by a time.
-pub(crate) type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
+/// For each kind: what tells the owners whose time has come.
+fn sweeps(world: &World) -> Vec<Sweep<'_>> {
+    let mut sweeps = Sweeps { world, all: Vec::new() };
+    let Ok(()) = table::visit(&mut sweeps);
+    sweeps.all
+}
 
-pub(crate) async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fault> {
+struct Sweeps<'a> {
+    world: &'a World,
+    all: Vec<Sweep<'a>>,
+}
+
+impl Visitor for Sweeps<'_> {
+    type Error = Infallible;
+
+    fn visit<R: Owned>(&mut self) -> Result<(), Infallible> {
+        let world = self.world;
+        self.all.push(Box::new(move |now| Box::pin(tell_overdue::<R>(world, now))));
+        Ok(())
+    }
+}
+
+/// Tells the owners of a kind's resources whose work begins, or is over, by a time.
+type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
+
+async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fault> {
     let store = &world.store;
     let is_certain = matches!(clock_watch::peek(store, &world.ports.clock), Ok(None));
     // Those that were told and are due still, such as parked ones. They stay at the front.

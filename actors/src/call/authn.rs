@@ -1,16 +1,16 @@
 //! Authentication: finds out who calls from the credentials of a request.
 
-use crate::{
-    call::{
-        authz,
-        context::{Caller, Credential, SignedIn},
-        rate_limit::{Allowance, Limiter, RateKey},
-    },
-    kinds::{
+use super::{
+    authz,
+    context::{Caller, Credential, SignedIn},
+    platform::Settings,
+    rate_limit::{Allowance, Limiter, RateKey},
+};
+use crate::kinds::{
+    people::{
         accounts::{Account, Session, digest},
         tokens::{LastUse, Token, TokenClaim, Tokens},
     },
-    platform::Settings,
     world::World,
 };
 use contract::{Fault, Timestamp, UserId, authentication::Tier};

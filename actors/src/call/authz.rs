@@ -3,19 +3,21 @@
 //! An object outside the caller's reach is not found (code 101). For an object within reach, a
 //! standing that is too low is forbidden (code 403).
 
+use super::{
+    context::{Caller, Credential, SignedIn},
+    lookup::{Ancestry, noun},
+};
 use crate::{
-    call::{
-        context::{Caller, Credential, SignedIn},
-        lookup::{Ancestry, get, noun},
-    },
     kinds::{
-        accounts::Accounts,
-        organizations::{Membership, Memberships, Organizations},
-        releases::Releases,
-        tokens::Tokens,
+        delivery::releases::Releases,
+        people::{
+            accounts::Accounts,
+            organizations::{Membership, Memberships, Organizations},
+            tokens::Tokens,
+        },
+        world::World,
     },
-    runtime::store::Store,
-    world::World,
+    runtime::store::{Store, get},
 };
 use contract::{
     Fault, ReleaseId, Requirement, Scope, Spec, Standing, Subject, TokenId, UserId,

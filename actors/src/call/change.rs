@@ -2,7 +2,6 @@
 //! requires that the ancestors of the object are as they were read.
 
 use super::{
-    audit::Event,
     context::Call,
     idempotency::{Outcome, StoredReply},
     replies::json,
@@ -10,6 +9,7 @@ use super::{
 use crate::{
     kinds::table::Owned,
     runtime::{
+        audit::Event,
         owner::{Answer, Rider},
         resource::Input,
     },

@@ -1,13 +1,15 @@
 //! The context of a call: who calls, and what the call is about.
 
+use super::{authn, authz, idempotency::IdempotencyKey, lookup::Ancestry, rate_limit::network};
 use crate::{
-    call::{authn, authz, idempotency::IdempotencyKey, lookup::Ancestry, rate_limit::network},
     kinds::{
-        accounts::{Accounts, Session},
-        tokens::Tokens,
+        people::{
+            accounts::{Accounts, Session},
+            tokens::Tokens,
+        },
+        world::World,
     },
     runtime::turns::Tenant,
-    world::World,
 };
 use contract::{Fault, Timestamp, TokenId, UserId, operators::Via};
 use std::{net::IpAddr, sync::Arc};

@@ -1,11 +1,11 @@
 //! Idempotency: a change with a client's request id happens once. The transaction of the change
 //! also stores the reply, for 24 hours. A repeated call gets the stored reply.
 
-use crate::{
-    call::context::{Caller, Credential, SignedIn},
+use super::{
+    context::{Caller, Credential, SignedIn},
     platform::Platform,
-    runtime::side_record::{End, SideRecord},
 };
+use crate::runtime::side_record::{End, SideRecord};
 use contract::{Fault, FieldProblem, Reply, Timestamp};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};

@@ -2,14 +2,16 @@
 
 pub use crate::kinds::table::{Ancestry, noun};
 
+use super::context::Caller;
 use crate::{
-    call::context::Caller,
     kinds::{
-        accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
-        webhooks::Webhooks,
+        events::webhooks::Webhooks,
+        people::{
+            accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
+        },
+        world::World,
     },
-    runtime::{resource::Resource, store::Store},
-    world::World,
+    runtime::resource::Resource,
 };
 use contract::{Fault, Subject};
 use store::{Change, Snapshot};
@@ -18,11 +20,6 @@ use store::{Change, Snapshot};
 pub fn find(world: &World, caller: &Caller, subject: Subject) -> Result<Ancestry, Fault> {
     let personal = caller.user.as_ref().map(|user| user.account.state.personal);
     Ancestry::of(&world.store, subject, personal)
-}
-
-/// Reads a resource; [`Fault::NotFound`] if there is none.
-pub fn get<R: Resource>(store: &Store, id: R::Key) -> Result<Snapshot<R>, Fault> {
-    store.get::<R>(&id)?.ok_or(Fault::NotFound(R::NOUN))
 }
 
 impl Ancestry {

@@ -16,18 +16,16 @@
 //!
 //! A call that is stale is decided again from step 6.
 
-use crate::{
-    call::{
-        authn::{Admission, Credentials, Origin},
-        authz,
-        context::{Call, Caller},
-        idempotency::IdempotencyKey,
-        lookup::{self, Ancestry},
-        rate_limit::Allowance,
-        redecide::redecided,
-    },
+use super::{
+    authn::{Admission, Credentials, Origin},
+    authz,
+    context::{Call, Caller},
+    idempotency::IdempotencyKey,
+    lookup::{self, Ancestry},
     platform::Platform,
+    rate_limit::Allowance,
 };
+use crate::runtime::redecide::redecided;
 use bytes::Bytes;
 use contract::{
     Effect, Fault, Prepared, Reply, Route, UserId, function::SessionUse, function::is_a_name,

@@ -3,12 +3,10 @@
 //! Others are for long calls, on threads of their own. A page of a list may take the reading of a thousand
 //! records, and a large body takes long to parse; on the thread of a worker, all other calls would wait.
 
-use crate::{
-    call::{
-        pipeline::{self, Operations, Request, Response},
-        rate_limit::Allowance,
-    },
+use super::{
+    pipeline::{self, Operations, Request, Response},
     platform::Platform,
+    rate_limit::Allowance,
 };
 use actix::prelude::*;
 use contract::Fault;

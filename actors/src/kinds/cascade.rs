@@ -1,11 +1,8 @@
 //! Deletes the children of a resource, one batch at a time, until none is left. A second deletion
 //! of a child does no harm, so a crash in between costs nothing.
 
-use super::table::Owned;
-use crate::{
-    runtime::resource::{Child, Retry},
-    world::World,
-};
+use super::{table::Owned, world::World};
+use crate::runtime::resource::{Child, Retry};
 use contract::Fault;
 use std::time::Duration;
 use store::Entry;

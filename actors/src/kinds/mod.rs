@@ -1,29 +1,11 @@
-//! The kinds of resources, one folder each.
+//! The kinds of resources, in families. A folder each: what a resource is and what it does. No kind knows
+//! who calls.
 
-pub mod accounts;
-pub mod apps;
-pub mod artifacts;
-pub mod backup_schedules;
-pub mod backups;
-pub mod builds;
 mod cascade;
-pub mod checkouts;
-pub mod commerce_channels;
-pub mod credentials;
-pub mod deliveries;
-pub mod deployments;
-pub mod image_builds;
-pub mod images;
-pub mod instances;
-pub mod organizations;
-pub mod progress_log;
-pub mod projects;
-pub mod publications;
-pub mod releases;
-pub mod repositories;
-pub mod subscriptions;
+pub mod commerce;
+pub mod delivery;
+pub mod events;
+pub mod hosting;
+pub mod people;
 pub mod table;
-pub mod templates;
-pub mod tokens;
-pub mod trusted_publishers;
-pub mod webhooks;
+pub mod world;

@@ -5,26 +5,32 @@
 //! `under` names the parent kind. `beside` names more kinds by which the resources are indexed.
 
 use super::{
-    accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
-    backups::Backups, builds::Builds, cascade, checkouts::Checkouts,
-    commerce_channels::CommerceChannels, credentials::Credentials, deliveries::Deliveries,
-    deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
-    organizations::Organizations, projects::Projects, publications::Publications,
-    releases::Releases, repositories::Repositories, subscriptions::Subscriptions,
-    templates::Templates, tokens::Tokens, trusted_publishers::TrustedPublishers,
-    webhooks::Webhooks,
-};
-use crate::{
-    background::sweeper,
-    runtime::{
-        directory::Rules,
-        entries::{self, Under},
-        handle::Handle,
-        reindex,
-        resource::{Child, HasParent, Kept, Resource, Retry, Row},
-        store::Store,
+    cascade,
+    commerce::{
+        checkouts::Checkouts, commerce_channels::CommerceChannels, subscriptions::Subscriptions,
+    },
+    delivery::{
+        artifacts::Artifacts, builds::Builds, credentials::Credentials, publications::Publications,
+        releases::Releases, repositories::Repositories, trusted_publishers::TrustedPublishers,
+    },
+    events::{deliveries::Deliveries, webhooks::Webhooks},
+    hosting::{
+        backup_schedules::BackupSchedules, backups::Backups, deployments::Deployments,
+        image_builds::ImageBuilds, images::Images, instances::Instances, templates::Templates,
+    },
+    people::{
+        accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
+        tokens::Tokens,
     },
     world::World,
+};
+use crate::runtime::{
+    directory::Rules,
+    entries::{self, Under},
+    handle::Handle,
+    reindex,
+    resource::{Child, HasParent, Kept, Resource, Retry, Row},
+    store::Store,
 };
 use actix_rt::ArbiterHandle;
 use contract::{
@@ -132,13 +138,6 @@ macro_rules! kinds {
                     return self.$one.restart(id).await;
                 })+
                 Ok(false)
-            }
-
-            /// For each kind: what tells the owners whose time has come.
-            pub(crate) fn sweeps(world: &World) -> Vec<sweeper::Sweep<'_>> {
-                vec![$(Box::new(move |now| {
-                    Box::pin(sweeper::tell_overdue::<$kind>(world, now))
-                })),+]
             }
 
             /// Tells some children of a resource to delete themselves, in the order of the table.
@@ -310,7 +309,7 @@ kinds! {
 /// Code that runs once for each kind, until an error.
 pub trait Visitor {
     type Error;
-    fn visit<R: Resource>(&mut self) -> Result<(), Self::Error>;
+    fn visit<R: Owned>(&mut self) -> Result<(), Self::Error>;
 }
 
 /// A kind whose owners the platform starts.

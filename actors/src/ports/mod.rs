@@ -1,30 +1,24 @@
 //! What the platform needs of the outside world, as traits. The service passes the adapters in.
 
+pub mod advisories;
 pub mod attestations;
 pub mod ci;
-mod clock;
 pub mod credentials;
 pub mod folders;
-#[cfg(feature = "nothing")]
-mod manual_clock;
 pub mod parse;
 pub mod receivers;
+pub mod recipes;
+pub mod registries;
 pub mod sealed;
 #[cfg(feature = "nothing")]
 pub mod unavailable;
 
-pub use clock::{Clock, Time, Uptime};
-#[cfg(feature = "nothing")]
-pub use manual_clock::ManualClock;
-
-use crate::{
-    kinds::images::{Advisories, Recipes, Registries},
-    ports::{
-        attestations::Attestations, ci::Ci, credentials::CredentialFiles, folders::Folders,
-        parse::ParseServers, receivers::Receivers, sealed::Sealer,
-    },
-    runtime::turns::Tenant,
+use self::{
+    advisories::Advisories, attestations::Attestations, ci::Ci, credentials::CredentialFiles,
+    folders::Folders, parse::ParseServers, receivers::Receivers, recipes::Recipes,
+    registries::Registries, sealed::Sealer,
 };
+use crate::runtime::{clock::Clock, turns::Tenant};
 use app_stores::Store;
 use async_trait::async_trait;
 use bytes::Bytes;

@@ -1,19 +1,22 @@
 //! Ports without an outside world, for tests and measurements: almost every call fails.
 
-use crate::{
-    kinds::images::{Advisories, Recipes, Registries},
-    ports::{
-        Binaries, Clock, DumpError, Dumps, Examined, Fetched, Identities, IdentityError, Inspected,
-        KeyPair, Machine, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
-        SourceError, Sources, Upstream, Written,
-        attestations::{Attestations, Attested},
-        credentials::{CredentialFiles, Opened, Refused, Upload},
-        folders::Folders,
-        parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
-        receivers::{Posted, Receivers},
-        sealed::Sealer,
-    },
-    runtime::turns::{NoTurn, Tenant},
+use super::{
+    Binaries, DumpError, Dumps, Examined, Fetched, Identities, IdentityError, Inspected, KeyPair,
+    Machine, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError, Sources,
+    Upstream, Written,
+    advisories::Advisories,
+    attestations::{Attestations, Attested},
+    credentials::{CredentialFiles, Opened, Refused, Upload},
+    folders::Folders,
+    parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
+    receivers::{Posted, Receivers},
+    recipes::Recipes,
+    registries::Registries,
+    sealed::Sealer,
+};
+use crate::runtime::{
+    clock::Clock,
+    turns::{NoTurn, Tenant},
 };
 use async_trait::async_trait;
 use bytes::Bytes;

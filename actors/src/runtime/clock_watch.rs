@@ -2,10 +2,10 @@
 //! time wait until an operator confirms the clock, or until it has run evenly for a while.
 
 use super::{
+    clock::{Clock, Uptime},
     side_record::{End, SideRecord},
     store::Store,
 };
-use crate::ports::{Clock, Uptime};
 use contract::{Fault, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

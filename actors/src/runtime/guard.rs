@@ -1,8 +1,7 @@
 //! A supervisor that survives panics. `actix::Supervisor` restarts only an actor that stops itself;
 //! a panic kills the supervisor, the actor and all messages in the mailbox.
 
-use super::{backoff::Backoff, health::Health};
-use crate::ports::Clock;
+use super::{backoff::Backoff, clock::Clock, health::Health};
 use actix::{dev::ContextFut, prelude::*};
 use contract::Timestamp;
 use futures_util::future::BoxFuture;

@@ -1,6 +1,7 @@
 //! The handle to a kind of resource. The rest of the platform sends commands to owners through it.
 
 use super::{
+    clock::Clock,
     directory::{Await, Deliver, Directory, Restart, Resume, Rules},
     guard::Guard,
     host::Host,
@@ -9,7 +10,6 @@ use super::{
     resource::{Input, Resource},
     store::Store,
 };
-use crate::ports::Clock;
 use actix::Addr;
 use actix_rt::ArbiterHandle;
 use contract::Fault;

@@ -1,11 +1,11 @@
 //! What the runtime needs of the program that it is part of.
 
 use super::{
+    clock::Clock,
     health::Registry,
     resource::{Moment, Resource, Retry},
     store::Store,
 };
-use crate::ports::Clock;
 use contract::Fault;
 use futures_util::future::LocalBoxFuture;
 use std::any::Any;

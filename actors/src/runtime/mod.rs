@@ -5,6 +5,7 @@
 //! entries, and [`health`] shows actors to operators.
 
 pub mod backoff;
+pub mod clock;
 pub mod clock_watch;
 mod decide;
 pub mod directory;
@@ -15,9 +16,14 @@ pub mod handle;
 pub mod health;
 pub mod host;
 mod kept;
+#[cfg(feature = "nothing")]
+pub mod manual_clock;
 pub mod owner;
 pub mod permit;
 
+pub mod audit;
+pub mod pagination;
+pub mod redecide;
 pub mod ref_count;
 pub mod reindex;
 pub mod resource;

@@ -1,5 +1,6 @@
 //! The store as the platform uses it. Errors become a [`Fault`] in one place.
 
+use super::resource::Resource;
 use contract::Fault;
 use std::sync::{
     Arc,
@@ -177,6 +178,11 @@ impl Store {
     pub fn raw(&self) -> &store::Store {
         &self.inner
     }
+}
+
+/// Reads a resource; [`Fault::NotFound`] if there is none.
+pub fn get<R: Resource>(store: &Store, id: R::Key) -> Result<Snapshot<R>, Fault> {
+    store.get::<R>(&id)?.ok_or(Fault::NotFound(R::NOUN))
 }
 
 /// The fault for a caller whose read or change was refused.

@@ -8,6 +8,7 @@
     reason = "tests say so by failing"
 )]
 
+use super::{clock::Clock, manual_clock::ManualClock};
 use super::{
     directory::Rules,
     entries,
@@ -16,7 +17,6 @@ use super::{
     host::Host,
     resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
 };
-use crate::ports::{Clock, ManualClock};
 use actix_rt::{Arbiter, System, task::yield_now};
 use contract::{Fault, JobId, Timestamp};
 use futures_util::future::{LocalBoxFuture, join_all};

@@ -3,7 +3,7 @@
 use super::{Event, asked, explore, plan, take};
 use crate::begun;
 use actors::{
-    kinds::builds::{
+    kinds::delivery::builds::{
         Builds, Command, Destination, Effect, Look, Outcome, RunOutcome as R, Workflow,
     },
     ports::ci::{BegunRun, Phase, Progress},

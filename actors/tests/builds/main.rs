@@ -11,7 +11,7 @@
 mod ci;
 
 use actors::{
-    kinds::builds::{
+    kinds::delivery::builds::{
         Builds, Command, Effect, LEASE, Outcome, Place, Plan, State, WAITS_FOR_RUNNER,
     },
     runtime::{

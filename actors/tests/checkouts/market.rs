@@ -1,7 +1,10 @@
 //! A model of the world outside: a payment provider, a shop, and a mail server. Clones are the same
 //! world.
 
-use actors::ports::{Mail, ManualClock, PortError, Time};
+use actors::{
+    ports::{Mail, PortError},
+    runtime::{clock::Time, manual_clock::ManualClock},
+};
 use async_trait::async_trait;
 use commerce::{Built, Channel, Progress, Shop};
 use contract::{

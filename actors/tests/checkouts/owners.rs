@@ -5,8 +5,8 @@ use super::{
     world::{ALL, HOUR, Of, Scene, a_moment, app, checkout, clock, life, reference, until},
 };
 use actors::kinds::{
-    apps::{self, Apps},
-    checkouts::{Checkouts, Command},
+    commerce::checkouts::{Checkouts, Command},
+    people::apps::{self, Apps},
 };
 use contract::{
     Fault as Refusal,

@@ -5,7 +5,7 @@ use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
     world::{ALL, HOUR, Of, Scene, checkout, clock, life, reference},
 };
-use actors::kinds::checkouts::{Checkouts, Command};
+use actors::kinds::commerce::checkouts::{Checkouts, Command};
 use contract::{
     checkouts::{CheckoutState as S, PaymentProvider},
     money::{Amount, Money},

@@ -2,7 +2,7 @@
 //! hold after each.
 
 use actors::{
-    kinds::checkouts::{
+    kinds::commerce::checkouts::{
         Attempt, Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement,
         State,
     },

@@ -4,7 +4,7 @@ use super::{
     market::{Fault, Market, Step},
     world::{BUYER, HOUR, Scene, app, clock, life, until},
 };
-use actors::kinds::subscriptions::{self, Command, State, Subscriptions};
+use actors::kinds::commerce::subscriptions::{self, Command, State, Subscriptions};
 use contract::{Id, SubscriptionId, UserId, authentication::Tier, checkouts::PaymentProvider};
 use futures_util::future::{join, join_all};
 use payments::{Subscription, SubscriptionStatus as S};

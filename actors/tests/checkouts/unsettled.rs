@@ -5,9 +5,12 @@ use super::{
     owners::{is_paid, is_settled_once, run},
     world::{ALL, HOUR, Of, a_moment, app, checkout, clock, life, reference, until},
 };
-use actors::kinds::{
-    apps::{self, Apps},
-    checkouts::{Command, Whole},
+use actors::{
+    functions::commerce::checkouts::unsettled::Whole,
+    kinds::{
+        commerce::checkouts::Command,
+        people::apps::{self, Apps},
+    },
 };
 use contract::{
     Fault as Refusal, Id,

@@ -6,20 +6,24 @@ use crate::life::open;
 use actix_rt::{Arbiter, System};
 use actors::{
     background::sweeper::sweep,
+    call::platform::{DefaultTemplates, Platform, Settings},
     kinds::{
-        accounts::Accounts,
-        apps::{App, Apps},
-        checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},
-        commerce_channels::{self, CommerceChannels},
-        credentials::{self, Credentials},
-        organizations::{self, Organizations},
-        projects::Projects,
-        subscriptions::{self, Subscriptions},
+        commerce::{
+            checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},
+            commerce_channels::{self, CommerceChannels},
+            subscriptions::{self, Subscriptions},
+        },
+        delivery::credentials::{self, Credentials},
+        people::{
+            accounts::Accounts,
+            apps::{App, Apps},
+            organizations::{self, Organizations},
+            projects::Projects,
+        },
+        world::World,
     },
-    platform::{DefaultTemplates, Platform, Settings},
-    ports::{ManualClock, Ports, Site, credentials::Secret, unavailable},
-    runtime::{directory::Rules, entries::Under},
-    world::World,
+    ports::{Ports, Site, credentials::Secret, unavailable},
+    runtime::{directory::Rules, entries::Under, manual_clock::ManualClock},
 };
 use container_engine::fake::Fake;
 use contract::{
@@ -366,7 +370,8 @@ impl Scene {
 
     /// The tier of an account.
     pub fn tier(&self, user: UserId) -> Tier {
-        let seen = self.world().store.get::<actors::kinds::accounts::Accounts>(&user).unwrap();
+        let seen =
+            self.world().store.get::<actors::kinds::people::accounts::Accounts>(&user).unwrap();
         seen.unwrap().state.tier()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::World;
 use actors::{
-    kinds::artifacts::{self, Artifacts, Declared, Expected, Upload},
+    kinds::delivery::artifacts::{self, Artifacts, Declared, Expected, Upload},
     ports::{Content, Examined},
     runtime::resource::{Begins, Input, Kept, Moment, Next, Resource, Work, step},
 };

@@ -2,7 +2,7 @@
 
 use crate::{World, artifacts::upload};
 use actors::{
-    kinds::{
+    kinds::delivery::{
         artifacts::Artifacts,
         releases::{self, Current, Releases},
     },

@@ -4,15 +4,17 @@ use super::{harness::comes_to, world};
 use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{
-        accounts::Accounts,
-        apps::Apps,
-        credentials::{Command, Credentials, New, State},
-        organizations::Organizations,
-        projects::Projects,
+        delivery::credentials::{Command, Credentials, New, State},
+        people::{
+            accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
+        },
+        world::World,
     },
-    ports::{Mail, ManualClock, PortError, Ports},
-    runtime::resource::{Input, Kept, Moment, Resource, step},
-    world::World,
+    ports::{Mail, PortError, Ports},
+    runtime::{
+        manual_clock::ManualClock,
+        resource::{Input, Kept, Moment, Resource, step},
+    },
 };
 use async_trait::async_trait;
 use contract::{

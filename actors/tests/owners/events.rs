@@ -8,14 +8,18 @@ use super::{
 };
 use actors::{
     kinds::{
-        deployments::Deployments,
-        instances::{Command, Instances},
-        organizations::{self, Organizations},
-        projects::Projects,
-        webhooks::outbox::{OutboxIndex, Outgoing},
+        events::webhooks::outbox::{OutboxIndex, Outgoing},
+        hosting::{
+            deployments::Deployments,
+            instances::{Command, Instances},
+        },
+        people::{
+            organizations::{self, Organizations},
+            projects::Projects,
+        },
+        world::World,
     },
     runtime::resource::{Kept, Moment, Resource},
-    world::World,
 };
 use contract::{
     DeploymentId, Id, OrganizationId, UserId, WebhookId,

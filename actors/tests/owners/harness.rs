@@ -4,7 +4,10 @@
 
 use super::world;
 use actix_rt::{Arbiter, System};
-use actors::{kinds::table::Owned, runtime::resource::Resource, world::World};
+use actors::{
+    kinds::{table::Owned, world::World},
+    runtime::resource::Resource,
+};
 use container_engine::fake::{Fake, InjectedFault, Operation, Times};
 use std::{
     sync::Arc,

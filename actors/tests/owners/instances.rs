@@ -5,13 +5,13 @@ use super::{
     scene, world,
 };
 use actix_rt::{Arbiter, System};
-use actors::{
-    kinds::{
-        apps::App,
-        instances::{Command, Creation, ForApp, Instance, Instances, metrics, names},
-        projects::Projects,
+use actors::kinds::{
+    hosting::{
+        instances::{Command, Creation, ForApp, Instance, Instances, metrics},
+        names,
         templates::TemplateClaim,
     },
+    people::{apps::App, projects::Projects},
     world::World,
 };
 use container_engine::{

@@ -8,17 +8,20 @@ use super::{
 };
 use actors::{
     kinds::{
-        apps::Apps,
-        backup_schedules::{self, BackupSchedules},
-        backups::{self, Backups, Command, State},
-        deployments::Deployments,
-        image_builds::ImageBuilds,
-        images::{ImageIndex, Images},
-        instances as owned,
-        instances::Instances,
+        hosting::{
+            backup_schedules::{self, BackupSchedules},
+            backups::{self, Backups, Command, State},
+            deployments::Deployments,
+            image_builds::ImageBuilds,
+            images::{ImageIndex, Images},
+            instances as owned,
+            instances::Instances,
+            names,
+        },
+        people::apps::Apps,
+        world::World,
     },
     runtime::{entries::Under, resource::Input},
-    world::World,
 };
 use bytes::Bytes;
 use container_engine::fake::{ExecCall, Fake, InjectedFault, Operation, Script, Step, Times};
@@ -237,7 +240,7 @@ fn the_first_restore_check_of_an_organization_does_not_wait_for_all_of_another()
         }
         let executions = engine.executions();
         let turn = |id: &BackupId| {
-            let name = owned::names::restore_check(*id);
+            let name = names::restore_check(*id);
             executions.iter().position(|execution| execution.call.container == name).unwrap()
         };
         let [first, .., last, other] = &ids[..] else { unreachable!() };

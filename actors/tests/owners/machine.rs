@@ -3,7 +3,7 @@
 
 use super::scene;
 use actors::{
-    kinds::instances::{
+    kinds::hosting::instances::{
         Action, Command, Effect, Instances, Observation, ObservedContainer, Outcome, ResolvedImage,
         plan,
     },

@@ -4,8 +4,8 @@ use super::{
     harness::{comes_to, fails_once, is_done_twice, pairs, run},
     instances::{create_from, state, until},
 };
-use actors::{
-    kinds::{
+use actors::kinds::{
+    hosting::{
         image_builds::{self, ImageBuildIndex, ImageBuilds},
         instances::{Command, Instances},
     },

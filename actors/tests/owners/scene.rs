@@ -3,13 +3,15 @@
 
 use actors::{
     kinds::{
-        apps::{App, Apps},
-        backups, deployments, image_builds,
-        instances::{
-            Command, Definition, InitialRestore, Instance, Revision, Service, ServiceChange,
-            ServiceImage,
+        hosting::{
+            backups, deployments, image_builds,
+            instances::{
+                Command, Definition, InitialRestore, Instance, Revision, Service, ServiceChange,
+                ServiceImage,
+            },
+            templates::Templates,
         },
-        templates::Templates,
+        people::apps::{App, Apps},
     },
     runtime::resource::Kept,
 };

@@ -3,7 +3,7 @@
 
 use super::scene;
 use actors::{
-    kinds::{backups, deployments, image_builds},
+    kinds::hosting::{backups, deployments, image_builds},
     runtime::{
         entries::due,
         resource::{Input, Kept, Moment, Resource, step},

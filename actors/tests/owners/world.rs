@@ -5,13 +5,12 @@ use crate::life::open;
 use actix_rt::Arbiter;
 use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
-    kinds::{images::Recipes, templates::catalogue::Catalogue},
+    kinds::{hosting::templates::catalogue::Catalogue, world::World},
     ports::{
-        DumpError, Dumps, Fetched, Inspected, KeyPair, ManualClock, PortError, Ports, Remote,
-        SourceError, Sources, Upstream, Written, unavailable,
+        DumpError, Dumps, Fetched, Inspected, KeyPair, PortError, Ports, Remote, SourceError,
+        Sources, Upstream, Written, recipes::Recipes, unavailable,
     },
-    runtime::{directory::Rules, turns::Tenant},
-    world::World,
+    runtime::{directory::Rules, manual_clock::ManualClock, turns::Tenant},
 };
 use async_trait::async_trait;
 use bytes::Bytes;

@@ -5,10 +5,12 @@ use super::{
     world::{Scene, a_moment, app, clock, life, publication, release, until},
 };
 use actors::kinds::{
-    apps::{self, Apps},
-    credentials::{self, Credentials},
-    publications::Command,
-    releases::{self, Current, Releases},
+    delivery::{
+        credentials::{self, Credentials},
+        publications::Command,
+        releases::{self, Current, Releases},
+    },
+    people::apps::{self, Apps},
 };
 use contract::{
     publishing::Percent,

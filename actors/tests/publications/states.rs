@@ -2,7 +2,7 @@
 //! hold after each.
 
 use actors::{
-    kinds::{
+    kinds::delivery::{
         publications::{Command, Effect, New, Ordered, Outcome, Publications, State},
         releases::{self, Draft, Offer, Releases},
     },

@@ -5,19 +5,22 @@ pub use crate::life::a_moment;
 use crate::life::open;
 use actix_rt::{Arbiter, System};
 use actors::{
-    call::audit,
     kinds::{
-        apps::{App, Apps},
-        artifacts::{Artifacts, Upload},
-        credentials::{self, Credentials},
-        organizations::{self, Organizations},
-        projects::Projects,
-        publications::{self, Publications},
-        releases::{self, Command, Draft, Offer, Releases},
+        delivery::{
+            artifacts::{Artifacts, Upload},
+            credentials::{self, Credentials},
+            publications::{self, Publications},
+            releases::{self, Command, Draft, Offer, Releases},
+        },
+        people::{
+            apps::{App, Apps},
+            organizations::{self, Organizations},
+            projects::Projects,
+        },
+        world::World,
     },
-    ports::{Binaries, Examined, ManualClock, PortError, Ports, credentials::Secret, unavailable},
-    runtime::{directory::Rules, entries::Under, turns::Tenant},
-    world::World,
+    ports::{Binaries, Examined, PortError, Ports, credentials::Secret, unavailable},
+    runtime::{audit, directory::Rules, entries::Under, manual_clock::ManualClock, turns::Tenant},
 };
 use app_stores::{Pem, ServiceAccount};
 use async_trait::async_trait;

@@ -4,11 +4,13 @@ use super::world::{Answer, Receiver, World, a_moment, app, clock, life, organiza
 use actors::{
     background::sweeper::sweep,
     kinds::{
-        artifacts::{Artifacts, Upload},
-        deliveries::{Deliveries, MOST_WAITING, State, delivery_id},
-        webhooks::{
-            self, Payload, Webhooks,
-            outbox::{OutboxIndex, Outgoing},
+        delivery::artifacts::{Artifacts, Upload},
+        events::{
+            deliveries::{Deliveries, MOST_WAITING, State, delivery_id},
+            webhooks::{
+                self, Payload, Webhooks,
+                outbox::{OutboxIndex, Outgoing},
+            },
         },
     },
     runtime::{

@@ -1,7 +1,7 @@
 //! The state machines of a webhook and of a delivery.
 
 use actors::{
-    kinds::{
+    kinds::events::{
         deliveries::{self, ATTEMPTS, Deliveries, Effect, Outcome, delivery_id},
         webhooks::{self, Webhook, Webhooks},
     },

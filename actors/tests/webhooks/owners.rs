@@ -4,13 +4,17 @@ use super::world::{
     Answer, Receiver, Request, a_moment, app, clock, life, organization, project, until,
 };
 use actors::kinds::{
-    artifacts::Artifacts,
-    deliveries::{ATTEMPTS, Deliveries, New, delivery_id},
-    organizations::{self, Organizations},
-    projects,
-    webhooks::{
-        Webhooks,
-        outbox::{OutboxIndex, Outgoing},
+    delivery::artifacts::Artifacts,
+    events::{
+        deliveries::{ATTEMPTS, Deliveries, New, delivery_id},
+        webhooks::{
+            Webhooks,
+            outbox::{OutboxIndex, Outgoing},
+        },
+    },
+    people::{
+        organizations::{self, Organizations},
+        projects,
     },
 };
 use contract::{MessageId, webhooks::DeliveryState};
@@ -42,7 +46,7 @@ fn without_a_webhook_nothing_is_written() {
             .platform
             .world
             .to::<Webhooks>(webhook)
-            .ask(actors::kinds::webhooks::Command::Delete)
+            .ask(actors::kinds::events::webhooks::Command::Delete)
             .await
             .unwrap();
         until("the webhook goes", || store.get::<Webhooks>(&webhook).unwrap().is_none()).await;

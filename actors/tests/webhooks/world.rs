@@ -5,20 +5,22 @@ use crate::life::open;
 use actix_rt::{Arbiter, System};
 use actors::{
     background::{fan_out::FanOut, sweeper::sweep},
+    call::platform::{DefaultTemplates, Platform, Settings},
     kinds::{
-        apps::{App, Apps},
-        artifacts::{Artifacts, Upload},
-        organizations::{self, Organizations},
-        projects::Projects,
-        webhooks::{Webhook, Webhooks, signature::Secret},
+        delivery::artifacts::{Artifacts, Upload},
+        events::webhooks::{Webhook, Webhooks, signature::Secret},
+        people::{
+            apps::{App, Apps},
+            organizations::{self, Organizations},
+            projects::Projects,
+        },
     },
-    platform::{DefaultTemplates, Platform, Settings},
     ports::{
-        ManualClock, Ports,
+        Ports,
         receivers::{Answered, Posted, Receivers},
         unavailable,
     },
-    runtime::directory::Rules,
+    runtime::{directory::Rules, manual_clock::ManualClock},
 };
 use async_trait::async_trait;
 use container_engine::fake::Fake;
@@ -106,7 +108,7 @@ impl Receivers for Receiver {
         headers: Vec<(&'static str, String)>,
         body: String,
     ) -> Posted {
-        let at = actors::ports::Time::now(&self.clock);
+        let at = actors::runtime::clock::Time::now(&self.clock);
         let (url, headers) = (url.to_string(), headers.into_iter().collect());
         let answer = self.answers.lock().unwrap().get(&url).copied();
         self.got.lock().unwrap().push(Request { at, url, headers, body });
@@ -198,7 +200,7 @@ impl World {
     }
 
     pub fn now(&self) -> Timestamp {
-        actors::ports::Time::now(&self.clock)
+        actors::runtime::clock::Time::now(&self.clock)
     }
 
     pub fn start_fan_out(&self) {
@@ -248,7 +250,8 @@ impl World {
     }
 
     pub fn delivery(&self, id: DeliveryId) -> Option<WebhookDelivery> {
-        let found = self.platform.world.store.get::<actors::kinds::deliveries::Deliveries>(&id);
+        let found =
+            self.platform.world.store.get::<actors::kinds::events::deliveries::Deliveries>(&id);
         found.unwrap().map(|found| found.state.delivery.clone())
     }
 

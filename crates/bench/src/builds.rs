@@ -11,7 +11,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::builds::{Builds, Place, Plan, Run, State, Workflow},
+    kinds::delivery::builds::{Builds, Place, Plan, Run, State, Workflow},
     ports::Random,
     runtime::resource::Kept,
 };

@@ -14,7 +14,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::{
+    kinds::commerce::{
         checkouts::{self, Checkouts, Ordered, Price},
         subscriptions::{self, Subscriptions},
     },

@@ -7,8 +7,11 @@ use crate::{
 };
 use actors::{
     kinds::{
-        apps::Apps,
-        instances::{Definition, Instance, Instances, Revision, Service, ServiceImage, names},
+        hosting::{
+            instances::{Definition, Instance, Instances, Revision, Service, ServiceImage},
+            names,
+        },
+        people::apps::Apps,
     },
     ports::Random,
 };

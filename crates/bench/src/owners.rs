@@ -9,7 +9,7 @@ use crate::{
 };
 use actix::{Actor, Addr, Context, Handler, Message};
 use actix_rt::{Arbiter, ArbiterHandle, System};
-use actors::kinds::projects::Projects;
+use actors::kinds::people::projects::Projects;
 use contract::ProjectId;
 use futures_util::{StreamExt, stream};
 use std::{future::Future, time::Instant};

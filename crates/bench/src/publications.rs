@@ -12,7 +12,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::{
+    kinds::delivery::{
         artifacts::Artifacts,
         publications::{Ordered, Publications, State},
     },

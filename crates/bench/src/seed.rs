@@ -3,11 +3,15 @@
 use crate::outcome::{Explain, Outcome};
 use actors::{
     kinds::{
-        apps::{App, Apps},
-        artifacts::{Artifacts, Upload},
-        organizations::{Organization, Organizations},
-        projects::Projects,
-        releases::{Current, Releases, State},
+        delivery::{
+            artifacts::{Artifacts, Upload},
+            releases::{Current, Releases, State},
+        },
+        people::{
+            apps::{App, Apps},
+            organizations::{Organization, Organizations},
+            projects::Projects,
+        },
     },
     ports::Random,
     records::trees,

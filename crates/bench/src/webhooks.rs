@@ -11,7 +11,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::webhooks::{
+    kinds::events::webhooks::{
         outbox::Outgoing,
         signature::{Secret, headers},
     },

@@ -3,9 +3,12 @@
 use crate::outcome::{Explain, Outcome};
 use actix_rt::ArbiterHandle;
 use actors::{
-    ports::{Clock, Time, unavailable},
-    runtime::directory::Rules,
-    world::World,
+    kinds::world::World,
+    ports::unavailable,
+    runtime::{
+        clock::{Clock, Time},
+        directory::Rules,
+    },
 };
 use container_engine::fake::Fake;
 use contract::Timestamp;
@@ -31,7 +34,7 @@ impl Time for System {
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
-    fn uptime(&self) -> Option<actors::ports::Uptime> {
+    fn uptime(&self) -> Option<actors::runtime::clock::Uptime> {
         None
     }
 

@@ -1,8 +1,8 @@
 //! Tells instances of the security advisories that concern their images.
 
 use super::Recorded;
-use crate::{
-    kinds::instances::{Command, Instances},
+use crate::kinds::{
+    hosting::instances::{Command, Instances},
     world::World,
 };
 

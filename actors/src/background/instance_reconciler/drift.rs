@@ -1,8 +1,8 @@
 //! Finds instances at rest that differ from their records.
 
 use super::Recorded;
-use crate::{
-    kinds::instances::{Instance, names},
+use crate::kinds::{
+    hosting::{instances::Instance, names},
     world::World,
 };
 use container_engine::{Container, Health};

@@ -7,15 +7,19 @@ mod advise;
 mod drift;
 mod orphans;
 
+use super::image_gc::prune;
 use crate::{
-    background::image_gc::prune,
-    kinds::instances::{
-        Command, InstanceIndex, Instances,
-        metrics::{self, LastReadings},
-        names,
+    kinds::{
+        hosting::{
+            instances::{
+                Command, InstanceIndex, Instances,
+                metrics::{self, LastReadings},
+            },
+            names,
+        },
+        world::World,
     },
     runtime::{clock_watch, guard::Guard},
-    world::World,
 };
 use actix::prelude::*;
 use container_engine::Container;

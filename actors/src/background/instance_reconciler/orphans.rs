@@ -2,9 +2,11 @@
 
 use super::Recorded;
 use crate::{
-    kinds::{backups::Backups, instances::names},
+    kinds::{
+        hosting::{backups::Backups, names},
+        world::World,
+    },
     runtime::clock_watch,
-    world::World,
 };
 use container_engine::{Container, Inventory, Labels};
 use contract::{BackupId, Timestamp};

@@ -14,7 +14,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::{builds::State, deliveries::Deliveries},
+    kinds::{delivery::builds::State, events::deliveries::Deliveries},
     ports::Random,
     runtime::resource::Kept,
 };

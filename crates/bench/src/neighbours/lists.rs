@@ -9,8 +9,10 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::builds::{Builds, State as Build},
-    kinds::deliveries::{Deliveries, State as Delivery},
+    kinds::{
+        delivery::builds::{Builds, State as Build},
+        events::deliveries::{Deliveries, State as Delivery},
+    },
     ports::Random,
     runtime::resource::Kept,
 };

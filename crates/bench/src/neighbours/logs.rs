@@ -6,7 +6,7 @@ use crate::{
     outcome::{Explain, Outcome},
     table::Row,
 };
-use actors::{kinds::builds::State, runtime::resource::Kept};
+use actors::{kinds::delivery::builds::State, runtime::resource::Kept};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 

@@ -1,0 +1,184 @@
+//! Rolls a release back, and shows before what its targets will really do.
+
+use super::PUBLISH_WITHIN;
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::delivery::{
+        publications::Publications,
+        releases::{
+            Command, Releases, State,
+            current::Current,
+            rules::{ReleaseIndex, name},
+        },
+    },
+    runtime::pagination,
+};
+use contract::{
+    Fault, Limit, PublicationId, ReleaseId, Serves,
+    publishing::RollbackAction,
+    releases::{
+        Publication, PublicationState, Release, ReleaseState, Rollback, RollbackRelease,
+        RollbackStep, Target,
+    },
+};
+use std::collections::BTreeSet;
+use store::Snapshot;
+
+impl Serves<RollbackRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: RollbackRelease) -> Result<Rollback, Fault> {
+        let release = &cx.ancestry.release()?.1.state.release;
+        let key = Current::key(release.app_id, &release.channel);
+        let current = self.world.store.get::<Current>(&key)?;
+        let current = current.filter(|current| current.release == release.id);
+        let back = match (current, release.state) {
+            (Some(current), _) => {
+                let to = match p.to_release_id {
+                    Some(to) => self.earlier(release, to)?,
+                    None => self.latest_superseded(release)?,
+                };
+                Some((current, to))
+            }
+            (None, ReleaseState::Publishing) if p.to_release_id.is_none() => None,
+            (None, ReleaseState::RolledBack) => {
+                return Err(Fault::NotNow(
+                    "this release was rolled back already; only the current release of a channel can be".into(),
+                ));
+            }
+            (None, state) => {
+                return Err(Fault::NotNow(format!(
+                    "this release is {}; only the current release of a channel can be rolled back",
+                    name(state)
+                )));
+            }
+        };
+        let to = back.as_ref().map(|(_, to)| self.release_of(*to)).transpose()?;
+        let in_stores = withdrawn(release).map(|p| p.id).collect::<Vec<_>>();
+        self.look(&in_stores).await?;
+        let release = self.release_of(release.id)?;
+        let plan = self.plan(&release, to.as_ref())?;
+        if p.dry_run {
+            return Ok(Rollback { release, dry_run: true, plan });
+        }
+        let restore = plan.iter().filter(|step| step.release_id != release.id);
+        let restore: Vec<_> = restore.map(|step| step.publication_id).collect();
+        let command = match back {
+            Some((current, to)) => Command::RollBack { to, current, restore: restore.clone() },
+            None => Command::Withdraw,
+        };
+        let shown = plan.clone();
+        let reply = move |state: &State| {
+            Ok(Rollback { release: state.release.clone(), dry_run: false, plan: shown.clone() })
+        };
+        cx.to::<Releases>(release.id).change(command, reply).await?;
+        self.world.to::<Releases>(release.id).wait_idle(PUBLISH_WITHIN).await?;
+        let asked: Vec<_> = in_stores.into_iter().chain(restore).collect();
+        self.fulfilled(&asked).await?;
+        let now = self.settled_release(to.map_or(release.id, |to| to.id)).await?;
+        let reply = Rollback { release: now, dry_run: false, plan };
+        cx.finish(&reply);
+        Ok(reply)
+    }
+}
+
+/// The publications in stores that a rollback withdraws.
+fn withdrawn(release: &Release) -> impl Iterator<Item = &Publication> {
+    let publications = release.publications.iter();
+    publications.filter(|p| p.target != Target::Ota && p.state != PublicationState::Failed)
+}
+
+impl Platform {
+    /// What each target will do, by what is known of it now.
+    fn plan(&self, release: &Release, to: Option<&Release>) -> Result<Vec<RollbackStep>, Fault> {
+        let mut steps = Vec::new();
+        let ota = release.publications.iter().filter(|p| p.target == Target::Ota);
+        for publication in ota.filter(|p| p.state == PublicationState::Live) {
+            let version = to.map(|to| to.version.to_string()).unwrap_or_default();
+            let text = format!(
+                "The channel {} points to {version} again, and the install page of {} is closed. \
+                 Devices keep what they have.",
+                release.channel, release.version
+            );
+            steps.push(step(publication, RollbackAction::PointBack, text));
+        }
+        let mut targets = BTreeSet::new();
+        for publication in withdrawn(release) {
+            let Some(seen) = self.world.store.get::<Publications>(&publication.id)? else {
+                continue;
+            };
+            let undo = seen.state.progress.withdrawal();
+            targets.insert(publication.target);
+            steps.push(step(publication, undo.action, undo.text));
+        }
+        for publication in to.into_iter().flat_map(|to| &to.publications) {
+            let Some(seen) = self.world.store.get::<Publications>(&publication.id)? else {
+                continue;
+            };
+            let undo = seen.state.progress.restoral();
+            if targets.contains(&publication.target) && undo.action != RollbackAction::Nothing {
+                steps.push(step(publication, undo.action, undo.text));
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Reads a release.
+    pub(in crate::functions) fn release_of(&self, id: ReleaseId) -> Result<Release, Fault> {
+        let seen = self.world.store.get::<Releases>(&id)?;
+        seen.map(|seen| seen.state.release.clone()).ok_or(Fault::NotFound("release"))
+    }
+
+    /// Checks the release that the caller wants to go back to: it must be superseded, and of the
+    /// same channel.
+    fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
+        let seen = self.world.store.get::<Releases>(&to)?;
+        let other = seen
+            .as_ref()
+            .map(|s| &s.state.release)
+            .filter(|other| ReleaseIndex::of_channel(other) == ReleaseIndex::of_channel(release));
+        match other {
+            None => Err(Fault::NotFound("release in this channel")),
+            Some(other) if other.state == ReleaseState::Superseded => Ok(to),
+            Some(other) => Err(Fault::NotNow(format!(
+                "the release {to} is {}; only a superseded one can be made current again",
+                name(other.state)
+            ))),
+        }
+    }
+
+    /// The superseded release of the channel that was published last, among the newest ones.
+    fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
+        let none = || {
+            Fault::NotNow(
+                "there is no earlier release in this channel to go back to; publish another one"
+                    .into(),
+            )
+        };
+        let newest = pagination::page::<Releases, _>(
+            &self.world.store,
+            &ReleaseIndex::of_channel(release),
+            (Limit::MOST, None),
+            |_, seen: &Snapshot<Releases>| {
+                let other = &seen.state.release;
+                let fits = other.state == ReleaseState::Superseded && other.id != release.id;
+                Ok(fits.then_some((other.published_at, other.id)))
+            },
+        )?;
+        newest.items.into_iter().max().map(|(_, id)| id).ok_or_else(none)
+    }
+}
+
+fn step(publication: &Publication, action: RollbackAction, text: String) -> RollbackStep {
+    RollbackStep {
+        publication_id: publication.id,
+        release_id: publication.release_id,
+        target: publication.target,
+        action,
+        text,
+    }
+}
+
+/// The publications in stores of a release.
+pub(super) fn in_stores(release: &Release) -> Vec<PublicationId> {
+    let publications = release.publications.iter();
+    publications.filter(|p| p.target != Target::Ota).map(|p| p.id).collect()
+}

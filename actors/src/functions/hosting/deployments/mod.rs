@@ -1,0 +1,359 @@
+//! The functions of the group Deployments.
+
+pub mod folder;
+
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::{
+        delivery::repositories::with_address,
+        hosting::{
+            deployments::{Command, Deployments, State, build},
+            images,
+            instances::{
+                Definition, Instance, Instances, ServiceImage,
+                history::{DeploymentHistory, Earlier, Past, before},
+            },
+            progress_log::{Line, LinesPage},
+        },
+    },
+    ports::sealed::Sealed,
+    runtime::pagination,
+};
+use contract::{
+    AppId, DeploymentId, Fault, InstanceId, Page, Serves, VersionName,
+    deployments::{
+        CancelDeployment, Deployment, DeploymentLine, DeploymentLogs, DeploymentSource,
+        DeploymentState, DeploymentStep, DeploymentTarget, GetDeployment, GetDeploymentLogs,
+        ListDeployments, RollbackDeployment, StepName, StepState, TriggerDeployment,
+    },
+    instances::{DesiredState, InstanceKind, Role},
+    text::{EnvName, Slug},
+};
+use std::collections::BTreeMap;
+use store::Snapshot;
+
+const STEPS: [StepName; 6] = [
+    StepName::Queue,
+    StepName::Build,
+    StepName::Start,
+    StepName::Health,
+    StepName::Switch,
+    StepName::Drain,
+];
+
+fn place(target: DeploymentTarget) -> (InstanceKind, Role) {
+    match target {
+        DeploymentTarget::Backend => (InstanceKind::Backend, Role::Server),
+        DeploymentTarget::MarketServer => (InstanceKind::Market, Role::Server),
+        DeploymentTarget::MarketDashboard => (InstanceKind::Market, Role::Dashboard),
+        DeploymentTarget::MarketStorefront => (InstanceKind::Market, Role::Storefront),
+    }
+}
+
+/// A deployment whose parts are all found.
+struct Plan {
+    app: AppId,
+    instance: InstanceId,
+    target: DeploymentTarget,
+    source: DeploymentSource,
+    definition: Option<Definition>,
+    image: ServiceImage,
+    env: Option<BTreeMap<EnvName, Sealed>>,
+    rollback_of: Option<DeploymentId>,
+    restores: Option<Earlier>,
+    base: Option<ServiceImage>,
+}
+
+impl Platform {
+    fn deployment(&self, id: DeploymentId) -> Result<Snapshot<Deployments>, Fault> {
+        let found = self.world.store.get::<Deployments>(&id)?;
+        found.ok_or(Fault::NotFound("deployment"))
+    }
+
+    /// The named service of an app, or the server of its only instance.
+    fn target(
+        &self,
+        app: AppId,
+        named: Option<DeploymentTarget>,
+    ) -> Result<(DeploymentTarget, InstanceId, Snapshot<Instances>), Fault> {
+        let target = match named {
+            Some(target) => target,
+            None => {
+                let backend = self.instance_of(app, InstanceKind::Backend)?.is_some();
+                let market = self.instance_of(app, InstanceKind::Market)?.is_some();
+                match (backend, market) {
+                    (true, true) => {
+                        return Err(Fault::invalid(
+                            "target",
+                            "is needed: the app has two instances",
+                        ));
+                    }
+                    (false, true) => DeploymentTarget::MarketServer,
+                    _ => DeploymentTarget::Backend,
+                }
+            }
+        };
+        let (kind, role) = place(target);
+        let id = self.instance_of(app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
+        let found = self.world.store.get::<Instances>(&id)?;
+        let found = found.ok_or(Fault::NotFound("instance of this app"))?;
+        let instance = &found.state;
+        if instance.service(role).is_none() {
+            return Err(Fault::NotFound("service of this instance"));
+        }
+        if instance.desired != DesiredState::Running {
+            return Err(Fault::NotNow("this instance is stopped; start it, then deploy".into()));
+        }
+        Ok((target, id, found))
+    }
+
+    async fn deploy(&self, cx: &Call, plan: Plan) -> Result<Deployment, Fault> {
+        let id: DeploymentId = self.world.ports.random.id(cx.now);
+        let step = |name| {
+            let first = name == StepName::Queue;
+            let state = if first { StepState::Running } else { StepState::Pending };
+            DeploymentStep { name, state, started_at: first.then_some(cx.now), finished_at: None }
+        };
+        let state = State {
+            deployment: Deployment {
+                id,
+                app_id: plan.app,
+                instance_id: plan.instance,
+                target: plan.target,
+                source: plan.source,
+                state: DeploymentState::Queued,
+                image_ref: plan.image.reference.clone(),
+                previous_deployment_id: None,
+                rollback_of: plan.rollback_of,
+                started_by: cx.caller.user.as_ref().map(|user| user.id),
+                steps: STEPS.map(step).to_vec(),
+                error: None,
+                created_at: cx.now,
+                finished_at: None,
+            },
+            role: place(plan.target).1,
+            env: plan.env,
+            definition: plan.definition,
+            image: plan.image,
+            deadline: None,
+            limit_seconds: u32::try_from(self.world.ports.site.deployment_limit.as_secs())
+                .unwrap_or(u32::MAX),
+            in_queue: true,
+            removing: false,
+            failing: false,
+            restores: plan.restores,
+            replaces: None,
+            base: plan.base,
+        };
+        let show = |state: &State| Ok(state.deployment.clone());
+        cx.to::<Deployments>(id).create(state, show).await
+    }
+
+    /// The image of a source, and the definition that a template version gives the service. Refuses
+    /// an image that may not be used.
+    fn sourced(
+        &self,
+        source: &DeploymentSource,
+        instance: &Instance,
+        role: Role,
+    ) -> Result<(ServiceImage, Option<Definition>), Fault> {
+        // The version is the commit, which is not known yet, or the beginning of the hash.
+        let built = match (&source.git, &source.folder) {
+            (Some(_), _) => Some(("git", "git".to_owned())),
+            (_, Some(folder)) => {
+                Some(("folder", folder.sha256.as_str().chars().take(12).collect()))
+            }
+            _ => None,
+        };
+        if let Some((name, version)) = built {
+            let version: VersionName = version.parse().map_err(|_| Fault::Internal)?;
+            let name: Slug = name.parse().map_err(|_| Fault::Internal)?;
+            let image =
+                ServiceImage { image_id: None, name, version, reference: None, build: None };
+            return Ok((image, None));
+        }
+        let (id, version, definition) =
+            match (&source.image_id, &source.version, &source.template_version) {
+                (Some(id), Some(version), None) => (*id, version.clone(), None),
+                (None, None, Some(wanted)) => {
+                    let definition = self.definition(instance, wanted, role)?;
+                    let definition =
+                        definition.ok_or(Fault::NotFound("service of this template version"))?;
+                    let service = &definition.service;
+                    (service.image_id, service.image_version.clone(), Some(definition))
+                }
+                _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
+            };
+        let name = images::usable(&self.world.store, id, &version)?.state.name.clone();
+        Ok((ServiceImage::registered(id, name, version), definition))
+    }
+}
+
+impl Serves<TriggerDeployment> for Platform {
+    async fn serve(&self, cx: &Call, p: TriggerDeployment) -> Result<Deployment, Fault> {
+        if let Some(problem) = p.source.problem() {
+            return Err(Fault::Invalid(vec![problem]));
+        }
+        self.world.ports.machine.check_room(0)?;
+        if p.source.git.is_some() {
+            build::allowed(&self.world).map_err(|why| Fault::NotNow(why.into()))?;
+        }
+        let git = p.source.git.map(|git| with_address(&self.world.store, p.app_id, git));
+        let source = DeploymentSource { git: git.transpose()?, ..p.source };
+        let (target, id, seen) = self.target(p.app_id, p.target)?;
+        let (instance, role) = (&seen.state, place(target).1);
+        let (image, definition) = self.sourced(&source, instance, role)?;
+        let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
+        if let Some(folder) = &source.folder {
+            self.check_folder(p.app_id, folder, service, p.env.as_ref()).await?;
+        }
+        let becomes = definition.as_ref().unwrap_or(&service.live.definition);
+        let present = &service.live.env;
+        let seal = |env| self.seal_env(id, &becomes.service, env, present);
+        let env = p.env.as_ref().map(seal).transpose()?;
+        let plan = Plan {
+            app: p.app_id,
+            instance: id,
+            target,
+            source,
+            definition,
+            image,
+            env,
+            rollback_of: None,
+            restores: None,
+            base: None,
+        };
+        self.deploy(cx, plan).await
+    }
+}
+
+impl Serves<GetDeployment> for Platform {
+    async fn serve(&self, cx: &Call, _: GetDeployment) -> Result<Deployment, Fault> {
+        Ok(cx.ancestry.deployment()?.1.state.deployment.clone())
+    }
+}
+
+impl Serves<ListDeployments> for Platform {
+    async fn serve(&self, _: &Call, p: ListDeployments) -> Result<Page<Deployment>, Fault> {
+        let (store, list) = (&self.world.store, (p.limit, p.cursor));
+        let (of, is_filtered) = ((p.app_id, p.state), p.target.is_some());
+        pagination::children::<Deployments, _>(store, of, list, is_filtered, |_, seen| {
+            let deployment = &seen.state.deployment;
+            let wanted = p.target.is_none_or(|target| deployment.target == target);
+            Ok(wanted.then(|| deployment.clone()))
+        })
+    }
+}
+
+impl Serves<CancelDeployment> for Platform {
+    async fn serve(&self, cx: &Call, p: CancelDeployment) -> Result<Deployment, Fault> {
+        let show = |state: &State| Ok(state.deployment.clone());
+        cx.to::<Deployments>(p.deployment_id).change(Command::Cancel, show).await
+    }
+}
+
+impl Serves<RollbackDeployment> for Platform {
+    async fn serve(&self, cx: &Call, p: RollbackDeployment) -> Result<Deployment, Fault> {
+        let wanted = p.to_deployment_id.map(|id| self.deployment(id)).transpose()?;
+        if wanted.as_ref().is_some_and(|wanted| wanted.deployment.app_id != p.app_id) {
+            return Err(Fault::NotFound("deployment of this app"));
+        }
+        let named = p.target.or(wanted.map(|wanted| wanted.deployment.target));
+        let (target, instance, seen) = self.target(p.app_id, named)?;
+        let served = self
+            .world
+            .store
+            .get_or_empty::<DeploymentHistory>(&DeploymentHistory::key(instance, target))?;
+        let nothing =
+            |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
+        let last = served.latest.front().copied();
+        let last = last.ok_or_else(|| nothing("nothing was deployed to this service yet"))?;
+        // The live revision may come from no deployment: a rollback then restores the last
+        // deployment.
+        let live = seen.service(place(target).1).and_then(|service| service.live.deployment);
+        let serves = live.filter(|live| *live == last);
+        let restores = match p.to_deployment_id {
+            Some(to) if serves == Some(to) => {
+                return Err(nothing("this deployment serves already"));
+            }
+            Some(to) if served.latest.contains(&to) => Some(Earlier::Deployment(to)),
+            Some(_) => {
+                return Err(nothing("this deployment did not serve, or too long ago"));
+            }
+            None if serves.is_none() => Some(Earlier::Deployment(last)),
+            None => before(&self.past(&served)?),
+        };
+        let (source, definition, image, env, base) = match (restores, &served.created) {
+            (Some(Earlier::Deployment(id)), _) => {
+                let to = self.deployment(id)?.state.clone();
+                (to.deployment.source, to.definition, to.image, to.env, to.base)
+            }
+            (Some(Earlier::Created), Some(created)) => {
+                let definition = created.definition.clone();
+                let template_version = Some(definition.template_version.clone());
+                let source = DeploymentSource { template_version, ..Default::default() };
+                let (image, env) = (created.image.clone(), Some(created.env.clone()));
+                (source, Some(definition), image, env, None)
+            }
+            (Some(Earlier::Created) | None, _) => {
+                return Err(nothing(
+                    "there is no earlier deployment; deploy a version of its template instead",
+                ));
+            }
+        };
+        self.still_has(&image).await?;
+        let plan = Plan {
+            app: p.app_id,
+            instance,
+            target,
+            source,
+            definition,
+            image,
+            env,
+            rollback_of: serves,
+            restores,
+            base,
+        };
+        self.deploy(cx, plan).await
+    }
+}
+
+impl Platform {
+    fn past(&self, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {
+        let past = |id: &DeploymentId| {
+            let found = self.deployment(*id)?;
+            let taken_back = found.deployment.state == DeploymentState::RolledBack;
+            Ok(Past { id: *id, restores: found.restores, taken_back })
+        };
+        served.latest.iter().map(past).collect()
+    }
+
+    /// Refuses an image that was built here and removed by the clean-up: no registry has it. If the
+    /// engine does not answer, the deployment waits for it.
+    async fn still_has(&self, image: &ServiceImage) -> Result<(), Fault> {
+        let ServiceImage { image_id: None, reference: Some(reference), .. } = image else {
+            return Ok(());
+        };
+        match self.world.ports.engine.image(reference).await {
+            Ok(None) => Err(Fault::NotNow(
+                "the image of that deployment was removed: those of the last five versions are \
+                 kept; deploy its commit or folder again"
+                    .into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Serves<GetDeploymentLogs> for Platform {
+    async fn serve(&self, cx: &Call, p: GetDeploymentLogs) -> Result<DeploymentLogs, Fault> {
+        let (id, seen) = cx.ancestry.deployment()?;
+        // Read before the lines, so that `done` never hides a line that is written in between.
+        let done = seen.state.is_decided() && seen.pending().is_none();
+        let LinesPage { lines, next_cursor, more } =
+            LinesPage::read(&self.world.store, id, p.cursor)?;
+        let shown = |line: Line| DeploymentLine { at: line.at, step: line.step, text: line.text };
+        let lines = lines.into_iter().map(shown).collect();
+        Ok(DeploymentLogs { lines, next_cursor, done: done && !more })
+    }
+}

@@ -1,0 +1,119 @@
+//! The functions of the group Market-server instances.
+
+use super::create::NewInstance;
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::hosting::instances::{
+        Command, Instances, Service, ServiceChange, secrets::missing_secrets, view::view,
+    },
+};
+use contract::{
+    AppId, Fault, InstanceId, Name, Serves,
+    env::Env,
+    instances::{Instance, InstanceKind, Role},
+    market_instances::{
+        DeployMarketDashboard, DeployMarketServer, DeployMarketStorefront, GetMarketServerStatus,
+        MarketServerStatus, RestartMarketServer, StartMarketServer, StopMarketServer,
+    },
+};
+use std::{collections::BTreeMap, time::Duration};
+use store::Snapshot;
+
+/// How long a new dashboard or storefront may take to become healthy.
+const DEPLOY_WITHIN: Duration = Duration::from_secs(10 * 60);
+
+impl Platform {
+    fn market(&self, app: AppId) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
+        let missing = || Fault::NotFound("market server of this app");
+        let id = self.instance_of(app, InstanceKind::Market)?.ok_or_else(missing)?;
+        Ok((id, self.world.store.get::<Instances>(&id)?.ok_or_else(missing)?))
+    }
+
+    /// Adds a service to a market server. An existing one is replaced without downtime.
+    async fn deploy_service(
+        &self,
+        cx: &Call,
+        app: AppId,
+        role: Role,
+        env: Option<Env>,
+    ) -> Result<Instance, Fault> {
+        let (id, seen) = self.market(app)?;
+        let instance = &seen.state;
+        let command = match instance.service(role) {
+            None => {
+                let env = env.unwrap_or_default();
+                let service = Box::new(self.additional_service(id, instance, role, &env)?);
+                let secrets = missing_secrets(&self.world, id, instance, service.live.template())?;
+                Command::AddService { service, secrets }
+            }
+            Some(Service { live, .. }) => {
+                let env = env
+                    .map(|env| self.seal_env(id, live.template(), &env, &live.env))
+                    .transpose()?;
+                let change = Box::new(ServiceChange { env, ..ServiceChange::default() });
+                let secrets = BTreeMap::new();
+                Command::Replace { role, change, secrets, deployment: None, within: DEPLOY_WITHIN }
+            }
+        };
+        self.ask_instance(cx, id, command, false).await
+    }
+}
+
+impl Serves<DeployMarketServer> for Platform {
+    async fn serve(&self, cx: &Call, p: DeployMarketServer) -> Result<Instance, Fault> {
+        let name: Name = match p.name {
+            Some(name) => name.into(),
+            None => "Market server".parse().map_err(|_| Fault::Internal)?,
+        };
+        let new = NewInstance {
+            kind: InstanceKind::Market,
+            project_id: p.project_id,
+            app_id: p.app_id,
+            name,
+            template_id: p.template_id,
+            env: p.env,
+            resources: p.resources,
+            from_backup: p.from_backup_id,
+        };
+        self.create_instance(cx, new).await
+    }
+}
+
+impl Serves<DeployMarketDashboard> for Platform {
+    async fn serve(&self, cx: &Call, p: DeployMarketDashboard) -> Result<Instance, Fault> {
+        self.deploy_service(cx, p.app_id, Role::Dashboard, p.env).await
+    }
+}
+
+impl Serves<DeployMarketStorefront> for Platform {
+    async fn serve(&self, cx: &Call, p: DeployMarketStorefront) -> Result<Instance, Fault> {
+        self.deploy_service(cx, p.app_id, Role::Storefront, p.env).await
+    }
+}
+
+impl Serves<StartMarketServer> for Platform {
+    async fn serve(&self, cx: &Call, p: StartMarketServer) -> Result<Instance, Fault> {
+        self.ask_instance(cx, self.market(p.app_id)?.0, Command::Start, p.wait).await
+    }
+}
+
+impl Serves<StopMarketServer> for Platform {
+    async fn serve(&self, cx: &Call, p: StopMarketServer) -> Result<Instance, Fault> {
+        self.ask_instance(cx, self.market(p.app_id)?.0, Command::Stop, p.wait).await
+    }
+}
+
+impl Serves<RestartMarketServer> for Platform {
+    async fn serve(&self, cx: &Call, p: RestartMarketServer) -> Result<Instance, Fault> {
+        self.ask_instance(cx, self.market(p.app_id)?.0, Command::Restart, p.wait).await
+    }
+}
+
+impl Serves<GetMarketServerStatus> for Platform {
+    async fn serve(&self, _: &Call, p: GetMarketServerStatus) -> Result<MarketServerStatus, Fault> {
+        let (id, seen) = self.market(p.app_id)?;
+        let instance = view(&self.world, id, &seen.state);
+        let services = instance.services.clone();
+        Ok(MarketServerStatus { instance, services })
+    }
+}

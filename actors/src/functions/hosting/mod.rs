@@ -1,0 +1,9 @@
+//! The functions of the family: what runs in containers: images, templates, instances, deployments and backups.
+
+pub mod backup_schedules;
+pub mod backups;
+pub mod deployments;
+pub mod image_builds;
+pub mod images;
+pub mod instances;
+pub mod templates;

@@ -1,0 +1,9 @@
+//! What callers may ask: the handlers of all functions, in the families of the kinds. They read and
+//! command kinds; no kind knows them.
+
+pub mod commerce;
+pub mod delivery;
+pub mod events;
+pub mod hosting;
+pub mod operators;
+pub mod people;

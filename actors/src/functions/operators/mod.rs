@@ -1,0 +1,172 @@
+//! The handlers of the group Operators.
+
+mod attention;
+mod overview;
+mod service_info;
+
+use super::people::accounts::view;
+use crate::{
+    call::{authz, context::Call, platform::Platform},
+    kinds::people::accounts::{self, Accounts},
+    runtime::{
+        audit::{Event, EventIndex},
+        clock_watch,
+        pagination::{self, is_meant},
+    },
+};
+use contract::{
+    Cursor, Email, EventId, Fault, Name, Page, Serves, Timestamp,
+    authentication::{GetOwnAuditLog, User},
+    endpoint::ClockCheck,
+    operators::{
+        Actor, ActorList, ActorState, AuditEvent, ConfirmClock, GetActors, GetAllProjects,
+        GetAuditLog, GetOrganizations, GetUsers, RestartActor, SetTier,
+    },
+    organizations::Organization,
+    projects::Project,
+};
+use std::ops::ControlFlow;
+
+impl Platform {
+    /// The actors that `wanted` picks. Actors that are not running come first.
+    pub fn actors(&self, now: Timestamp, wanted: impl Fn(&Actor) -> bool) -> Vec<Actor> {
+        let mut found = Vec::new();
+        self.world.registry.each(|health| {
+            let actor = health.observe(now);
+            if wanted(&actor) {
+                found.push(actor);
+            }
+        });
+        found.sort_by_cached_key(place);
+        found
+    }
+}
+
+impl Serves<GetActors> for Platform {
+    async fn serve(&self, cx: &Call, p: GetActors) -> Result<ActorList, Fault> {
+        let mut items = self.actors(cx.now, |actor| {
+            p.kind.as_ref().is_none_or(|kind| actor.kind == kind.as_str())
+                && p.state.is_none_or(|state| actor.state == state)
+                && p.query.as_ref().is_none_or(|query| actor.id.contains(query.as_str()))
+        });
+        let total = items.len() as u64;
+        if let Some(cursor) = &p.cursor {
+            items.retain(|actor| place(actor).as_str() > cursor.key());
+        }
+        let more = items.len() > p.limit.get();
+        items.truncate(p.limit.get());
+        let last = items.last().filter(|_| more);
+        let next_cursor = last.map(|actor| Cursor::after(&place(actor)));
+        Ok(ActorList { items, total, next_cursor })
+    }
+}
+
+/// The sort key of an actor. A cursor holds it.
+fn place(actor: &Actor) -> String {
+    let calm = u8::from(actor.state == ActorState::Running);
+    format!("{calm}{}_{}", actor.id, actor.kind)
+}
+
+impl Serves<GetUsers> for Platform {
+    async fn serve(&self, _: &Call, p: GetUsers) -> Result<Page<User>, Fault> {
+        let email = p.query.as_ref().and_then(|query| query.as_str().parse::<Email>().ok());
+        if let Some((id, account)) =
+            email.map(|email| self.account_of(&email)).transpose()?.flatten()
+        {
+            let user = view(self, id, &account)?;
+            return Ok(Page::new(vec![user], None));
+        }
+        pagination::whole::<Accounts, _>(&self.world.store, (p.limit, p.cursor), |id, account| {
+            let texts = [account.email.as_str(), account.name.as_str()];
+            is_meant(p.query.as_ref(), &id.to_string(), &texts)
+                .then(|| view(self, id, account))
+                .transpose()
+        })
+    }
+}
+
+impl Serves<GetOrganizations> for Platform {
+    async fn serve(&self, _: &Call, p: GetOrganizations) -> Result<Page<Organization>, Fault> {
+        self.all_organizations((p.limit, p.cursor), |id, organization| {
+            is_meant(p.query.as_ref(), &id.to_string(), &[organization.name.as_str()])
+        })
+    }
+}
+
+impl Serves<GetAllProjects> for Platform {
+    async fn serve(&self, _: &Call, p: GetAllProjects) -> Result<Page<Project>, Fault> {
+        self.all_projects(None, (p.limit, p.cursor), |project| {
+            is_meant(p.query.as_ref(), &project.id.to_string(), &[project.name.as_str()])
+        })
+    }
+}
+
+impl Serves<RestartActor> for Platform {
+    async fn serve(&self, cx: &Call, p: RestartActor) -> Result<Actor, Fault> {
+        let id = p.actor_id.as_str();
+        if !self.world.owners()?.restart(id).await? {
+            return Err(Fault::NotFound("actor in memory"));
+        }
+        cx.note(id);
+        let actor = self.actors(cx.now, |actor| actor.id == id).into_iter().next();
+        actor.ok_or(Fault::NotFound("actor in memory"))
+    }
+}
+
+impl Serves<ConfirmClock> for Platform {
+    async fn serve(&self, cx: &Call, _: ConfirmClock) -> Result<ClockCheck, Fault> {
+        clock_watch::confirm(&self.world.store, &self.world.ports.clock).await?;
+        cx.note("clock");
+        Ok(self.clock_check())
+    }
+}
+
+impl Serves<SetTier> for Platform {
+    async fn serve(&self, cx: &Call, p: SetTier) -> Result<User, Fault> {
+        let before = authz::account(&self.world.store, p.user_id)?.state.tier();
+        let platform = self.clone();
+        let command = accounts::Command::SetTier(p.tier);
+        let reply = cx
+            .to::<Accounts>(p.user_id)
+            .change(command, move |account| view(&platform, p.user_id, account));
+        let reply = reply.await?;
+        self.authn.tier_changed(p.user_id, before, reply.tier);
+        Ok(reply)
+    }
+}
+
+impl Serves<GetAuditLog> for Platform {
+    async fn serve(&self, _: &Call, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
+        self.audit_log(p)
+    }
+}
+
+impl Serves<GetOwnAuditLog> for Platform {
+    async fn serve(&self, cx: &Call, p: GetOwnAuditLog) -> Result<Page<AuditEvent>, Fault> {
+        let GetOwnAuditLog { function, resource, since, limit, cursor } = p;
+        let user_id = Some(cx.user()?.id);
+        self.audit_log(GetAuditLog { user_id, function, resource, since, limit, cursor })
+    }
+}
+
+impl Platform {
+    fn audit_log(&self, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
+        let store = &self.world.store;
+        let keys = |after: Option<&EventId>, limit| match p.user_id {
+            Some(user) => store.newest(&EventIndex::User { user }, after, limit),
+            None => store.keys::<Event>(after, limit),
+        };
+        let is = |wanted: &Option<Name>, text: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted.as_str() == text)
+        };
+        pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
+            let event = &event.0;
+            // The newest events come first, so all that follow are older.
+            if p.since.is_some_and(|since| event.at < since) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let wanted = is(&p.function, &event.function) && is(&p.resource, &event.resource);
+            Ok(ControlFlow::Continue(wanted.then(|| event.clone())))
+        })
+    }
+}

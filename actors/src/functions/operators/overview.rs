@@ -1,0 +1,266 @@
+//! The state of the installation, as operators and monitors see it.
+//!
+//! An overview reads the health of the actors in memory, index entries, the records of the instances
+//! with their last backups, and a bounded number of the last builds and deployments. It never reads
+//! a whole other kind.
+
+use super::attention::{self, Facts, Instance, OVERDUE_AFTER, Overdue, Work};
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::{
+        commerce::checkouts::{self, CheckoutIndex, Checkouts},
+        delivery::{
+            builds::Builds,
+            credentials::{CredentialIndex, Credentials},
+        },
+        events::webhooks::outbox::OutboxIndex,
+        hosting::{
+            backups::Backups,
+            deployments::Deployments,
+            image_builds::ImageBuilds,
+            instances::{InstanceIndex, Instances},
+        },
+        table::{self, Owned, Visitor},
+    },
+    runtime::{
+        clock_watch,
+        entries::{self, Deadline, Under},
+        resource::Resource,
+        store::Store,
+    },
+};
+use contract::{
+    Fault, Serves, Timestamp,
+    builds::BuildState,
+    deployments::DeploymentState,
+    endpoint::{ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck},
+    image_builds::BuildJobState,
+    operators::{Actor, ActorCount, ActorState, GetOverview, Overview, StoreUsage},
+};
+use std::collections::BTreeMap;
+
+/// The most objects of one kind that an overview names.
+const MOST: usize = 50;
+/// The backups of an instance that are looked at.
+const BACKUPS: usize = 8;
+
+impl Serves<GetOverview> for Platform {
+    async fn serve(&self, cx: &Call, _: GetOverview) -> Result<Overview, Fault> {
+        let (store, now) = (&self.world.store, cx.now);
+        let (counts, troubled) = self.census(now);
+        let readiness = self.readiness(now);
+        let unsettled = store.oldest::<Checkouts>(&CheckoutIndex::Unsettled, None, MOST)?;
+        let disk = self.world.ports.machine.disk();
+        let mut facts = Facts {
+            store_refuses: !readiness.checks.store.ok,
+            disk,
+            engine_away: readiness.checks.engine.since,
+            clock: readiness.checks.clock.clone(),
+            orphans: readiness.checks.engine.orphans,
+            actors: troubled,
+            checkouts: read::<Checkouts, _>(store, unsettled, |id, seen| {
+                checkouts::view(id, &seen.state)
+            })?,
+            overdue: overdue(store, now, readiness.checks.clock.ok)?,
+            work: work(store)?,
+            ..Facts::default()
+        };
+        let expiring = store.oldest::<Credentials>(&CredentialIndex::Expiring, None, MOST)?;
+        facts.credentials =
+            read::<Credentials, _>(store, expiring, |_, seen| seen.credential.clone())?;
+        for id in store.all::<Instances>(&InstanceIndex::All)? {
+            let Some(seen) = store.get::<Instances>(&id)?.filter(|seen| !seen.is_deleted()) else {
+                continue;
+            };
+            let instance = &seen.state;
+            facts.instances.push(Instance {
+                id: id.to_string(),
+                app_id: instance.app_id,
+                name: instance.name.to_string(),
+                state: instance.state,
+                error: instance.last_error.clone(),
+                crashes: instance.crashes.len(),
+                since: instance.updated_at,
+                advisories: instance.advisories(&self.world).into_iter().collect(),
+            });
+            let newest = store.newest::<Backups>(&Under::<Instances>(id), None, BACKUPS)?;
+            facts.backups.push(read::<Backups, _>(store, newest, |_, seen| seen.backup.clone())?);
+        }
+        Ok(Overview {
+            at: now,
+            readiness,
+            store: StoreUsage {
+                bytes: store.raw().size_on_disk(),
+                changes_waiting: store.raw().waiting(),
+                events_waiting: store.count(&OutboxIndex::All)?,
+            },
+            disk,
+            actors: counts,
+            attention: attention::decide(&facts, now),
+        })
+    }
+}
+
+impl Platform {
+    /// Whether the service answers calls, and the state of its parts.
+    pub fn readiness(&self, now: Timestamp) -> Readiness {
+        let flush = self.world.store.raw().last_flush_ms();
+        let (mut restarting, mut gave_up, mut stuck) = (0, 0, 0);
+        self.world.registry.each(|health| match health.state(now) {
+            ActorState::Running => {}
+            ActorState::Restarting => restarting += 1,
+            ActorState::GaveUp => gave_up += 1,
+            ActorState::Stuck => stuck += 1,
+        });
+        let actors_ok = gave_up == 0 && stuck == 0;
+        let clock = self.clock_check();
+        let engine = self.world.engine_health.status();
+        let status = match (&flush, actors_ok && clock.ok && engine.unreachable.is_none()) {
+            _ if self.world.is_stopping() || !engine.checked => ReadyState::Starting,
+            (Err(_), _) => ReadyState::Starting,
+            (Ok(_), true) => ReadyState::Ready,
+            (Ok(_), false) => ReadyState::Degraded,
+        };
+        Readiness {
+            status,
+            checks: Checks {
+                store: StoreCheck { ok: flush.is_ok(), flush_ms: flush.ok().flatten() },
+                actors: ActorsCheck { ok: actors_ok, restarting, gave_up },
+                engine: EngineCheck {
+                    ok: engine.unreachable.is_none(),
+                    since: engine.unreachable.as_ref().map(|(since, _)| *since),
+                    // The engine's own error names paths of this machine: only the log has it.
+                    error: engine
+                        .unreachable
+                        .map(|_| "the container engine does not answer; the log says why".into()),
+                    orphans: engine.orphans,
+                },
+                clock,
+            },
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_ms: now.since(self.world.started_at).as_millis() as u64,
+        }
+    }
+
+    /// Whether the clock runs evenly. A store that cannot be read has its own check.
+    pub fn clock_check(&self) -> ClockCheck {
+        let jump = clock_watch::jump(&self.world.store).ok().flatten();
+        ClockCheck {
+            ok: jump.is_none(),
+            since: jump.map(|jump| jump.at),
+            jumped_seconds: jump.map(|jump| jump.by_ms / 1000),
+        }
+    }
+
+    /// The number of actors by kind, and those that are not well or were restarted.
+    fn census(&self, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
+        let mut kinds = BTreeMap::new();
+        let mut troubled = Vec::new();
+        self.world.registry.each(|health| {
+            let (state, restarts) = (health.state(now), health.restarts());
+            let count = kinds.entry(health.kind()).or_insert_with(|| ActorCount {
+                kind: health.kind().to_owned(),
+                running: 0,
+                restarting: 0,
+                gave_up: 0,
+                stuck: 0,
+                messages: 0,
+                restarts: 0,
+            });
+            match state {
+                ActorState::Running => count.running += 1,
+                ActorState::Restarting => count.restarting += 1,
+                ActorState::GaveUp => count.gave_up += 1,
+                ActorState::Stuck => count.stuck += 1,
+            }
+            count.messages += health.queue().taken();
+            count.restarts += restarts;
+            if state != ActorState::Running || restarts > 0 {
+                troubled.push(health.observe(now));
+            }
+        });
+        (kinds.into_values().collect(), troubled)
+    }
+}
+
+/// The records with these keys.
+fn read<R: Resource, T>(
+    store: &Store,
+    keys: Vec<R::Key>,
+    view: impl Fn(R::Key, &R::Content) -> T,
+) -> Result<Vec<T>, Fault> {
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        found.extend(store.get::<R>(&key)?.map(|seen| view(key, &seen)));
+    }
+    Ok(found)
+}
+
+/// The objects whose deadline has passed for a while. Those that wait for the clock are not.
+fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdue>, Fault> {
+    struct Late<'a> {
+        store: &'a Store,
+        now: Timestamp,
+        is_certain: bool,
+        found: Vec<Overdue>,
+    }
+    impl Visitor for Late<'_> {
+        type Error = Fault;
+        fn visit<R: Owned>(&mut self) -> Result<(), Fault> {
+            let passed = Deadline(self.now - OVERDUE_AFTER);
+            for id in self.store.before::<R>(&passed, MOST)? {
+                let seen = self.store.get::<R>(&id)?;
+                let seen = seen.filter(|seen| self.is_certain || !R::expires(&seen.state));
+                let due = seen.and_then(|seen| entries::due(&seen));
+                if let Some(due) = due.filter(|due| *due < self.now - OVERDUE_AFTER) {
+                    self.found.push(Overdue { id: id.to_string(), noun: R::NOUN, due });
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut late = Late { store, now, is_certain, found: Vec::new() };
+    table::visit(&mut late)?;
+    Ok(late.found)
+}
+
+/// The last builds and deployments.
+fn work(store: &Store) -> Result<Vec<Work>, Fault> {
+    let mut work = read::<Builds, _>(store, store.keys::<Builds>(None, MOST)?, |id, seen| {
+        let build = &seen.build;
+        let failed = matches!(build.state, BuildState::Failed | BuildState::TimedOut);
+        Work {
+            id: id.to_string(),
+            app_id: Some(build.app_id),
+            noun: "build",
+            series: format!("{} {} {}", build.app_id, build.platform.name(), build.profile),
+            failed: build.finished_at.filter(|_| failed).map(|at| (at, build.error.clone())),
+        }
+    })?;
+    let newest = store.keys::<Deployments>(None, MOST)?;
+    work.extend(read::<Deployments, _>(store, newest, |id, seen| {
+        let deployment = &seen.deployment;
+        let failed = deployment.state == DeploymentState::Failed;
+        let failed = deployment.finished_at.filter(|_| failed);
+        Work {
+            id: id.to_string(),
+            app_id: Some(deployment.app_id),
+            noun: "deployment",
+            series: format!("{} {:?}", deployment.instance_id, deployment.target),
+            failed: failed.map(|at| (at, deployment.error.clone())),
+        }
+    })?);
+    let newest = store.keys::<ImageBuilds>(None, MOST)?;
+    work.extend(read::<ImageBuilds, _>(store, newest, |id, seen| {
+        let job = &seen.job;
+        let failed = job.finished_at.filter(|_| job.state == BuildJobState::Failed);
+        Work {
+            id: id.to_string(),
+            app_id: None,
+            noun: "image build",
+            series: job.image_id.to_string(),
+            failed: failed.map(|at| (at, job.error.clone())),
+        }
+    })?);
+    Ok(work)
+}

@@ -1,0 +1,7 @@
+//! The functions of the family: people and what they own: accounts, organizations, projects, apps and deploy tokens.
+
+pub mod accounts;
+pub mod apps;
+pub mod organizations;
+pub mod projects;
+pub mod tokens;

@@ -1,0 +1,103 @@
+//! The handlers of the group Deploy tokens.
+
+use crate::{
+    call::{authn::TOKEN_PREFIX, authz, context::Call, platform::Platform},
+    kinds::people::{
+        accounts::digest,
+        apps::Apps,
+        tokens::{Command, LastUse, Token, TokenIndex, Tokens},
+    },
+    runtime::{entries::Under, pagination, store::Store},
+};
+use contract::{
+    Fault, Page, Patch, Serves, TokenId,
+    tokens::{
+        CreateDeployToken, DEFAULT_DAYS, DeployToken, GetDeployTokens, NewDeployToken,
+        RevokeDeployToken,
+    },
+};
+use std::time::Duration;
+use store::Snapshot;
+
+/// How long a token lives unless its maker says otherwise.
+const DEFAULT_LIFE: Duration = Duration::from_secs(DEFAULT_DAYS * 24 * 3600);
+
+/// The token as a reply shows it.
+pub fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
+    let used = store.get::<LastUse>(&id)?;
+    let maker = authz::account(store, token.created_by)?;
+    Ok(DeployToken {
+        id,
+        name: token.name.clone(),
+        scopes: token.scopes.clone(),
+        app_id: token.app_id,
+        created_by: token.created_by,
+        created_at: token.created_at,
+        expires_at: token.expires_at,
+        last_used_at: used.map(|used| used.at),
+        revoked_at: token.revoked_at(&maker),
+    })
+}
+
+impl Serves<CreateDeployToken> for Platform {
+    async fn serve(&self, cx: &Call, p: CreateDeployToken) -> Result<NewDeployToken, Fault> {
+        let mut scopes = p.scopes.into_vec();
+        scopes.sort();
+        let expires_at = match p.expires_at {
+            Patch::Keep => Some(cx.now + DEFAULT_LIFE),
+            Patch::Clear => None,
+            Patch::Set(end) => Some(end),
+        };
+        if expires_at.is_some_and(|end| end <= cx.now) {
+            return Err(Fault::invalid("expiresAt", "must lie ahead"));
+        }
+        let id: TokenId = self.world.ports.random.id(cx.now);
+        let secret =
+            self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
+        let maker = cx.user()?;
+        authz::check_maker(&self.world, maker, &cx.ancestry)?;
+        let token = Token {
+            name: p.name.into(),
+            scopes,
+            app_id: p.app_id,
+            created_by: maker.id,
+            created_at: cx.now,
+            expires_at,
+            revoked_at: None,
+            digest: digest(&secret),
+            epoch: maker.account.token_epoch,
+            identity: None,
+        };
+        let world = self.world.clone();
+        cx.to::<Tokens>(id)
+            .create(token, move |token| {
+                let deploy_token = view(&world.store, id, token)?;
+                Ok(NewDeployToken { token: secret.clone(), deploy_token })
+            })
+            .await
+    }
+}
+
+impl Serves<GetDeployTokens> for Platform {
+    async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
+        let (store, page) = (&self.world.store, (p.limit, p.cursor));
+        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(store, id, seen)?));
+        match (p.app_id, cx.listed_user()?) {
+            (Some(app), _) => pagination::counted(store, &Under::<Apps>(app), page, false, show),
+            (None, Some(user)) => {
+                let entry = TokenIndex::Maker { user: user.id };
+                pagination::counted(store, &entry, page, false, show)
+            }
+            (None, None) => pagination::whole(store, page, show),
+        }
+    }
+}
+
+impl Serves<RevokeDeployToken> for Platform {
+    async fn serve(&self, cx: &Call, p: RevokeDeployToken) -> Result<DeployToken, Fault> {
+        let world = self.world.clone();
+        cx.to::<Tokens>(p.token_id)
+            .change(Command::Revoke, move |token| view(&world.store, p.token_id, token))
+            .await
+    }
+}

@@ -1,6 +1,0 @@
-//! Apps: the parents of releases, artifacts, deployments, backups, tokens and instances.
-
-mod handlers;
-mod rules;
-
-pub use rules::{App, Apps, Command, creation};

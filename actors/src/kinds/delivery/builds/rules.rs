@@ -1,0 +1,335 @@
+//! The rules of a build: `queued → dispatched → running → succeeded | failed`, `cancelled`,
+//! `timedOut`.
+//!
+//! A queued build is first planned: the service reads the repository. Then it is begun in the CI of
+//! the repository ([`Run`]), or it waits for a runner. A runner that gets the build holds it by a
+//! lease, which each report extends. When a lease ends, the build is queued once more; after a
+//! second lost runner it fails.
+
+use super::{
+    ci::{Destination, Run, RunOutcome},
+    waiting::Waiting,
+};
+use crate::{
+    kinds::{people::apps::Apps, world::World},
+    runtime::{
+        entries::InState,
+        event::Event,
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+    },
+};
+use contract::{
+    AppId, ArtifactId, BuildId, EventId, Fault, Name, OrganizationId, Timestamp,
+    builds::{Build, BuildState},
+    repositories::RepositoryMode,
+    text::GitUrl,
+    webhooks::EventType,
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+use store::Entries;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Builds;
+
+/// How long a build waits for a runner.
+pub const WAITS_FOR_RUNNER: Duration = Duration::from_secs(24 * 3600);
+/// How long a runner may be silent.
+pub const LEASE: Duration = Duration::from_secs(60);
+/// How long the log of a build is kept after its end.
+const KEEPS_LOG: Duration = Duration::from_secs(30 * 24 * 3600);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The part that callers see.
+    pub build: Build,
+    /// `None`: a version of the program that did not note it triggered the build.
+    #[serde(default)]
+    pub organization: Option<OrganizationId>,
+    /// How long an attempt may take, in seconds.
+    pub limit_seconds: u32,
+    #[serde(default)]
+    pub place: Place,
+    /// What is built; `None` until the repository was read.
+    pub plan: Option<Plan>,
+    /// When the repository is read, if not at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_at: Option<Timestamp>,
+    /// The deadline of the state `queued`.
+    pub queued_until: Timestamp,
+    /// `None` while no runner has the build.
+    pub lease: Option<Lease>,
+    /// `None` unless the build is one for a CI.
+    #[serde(default)]
+    pub run: Option<Run>,
+    /// The log was removed.
+    pub log_removed: bool,
+    /// The app is being deleted, and this record with it.
+    pub removing: bool,
+}
+
+/// Where a build is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// In the CI of the repository if the service can begin runs there, else as `Hosted`.
+    #[default]
+    Any,
+    /// In the CI of the repository.
+    Ci,
+    /// In the CI of the operator's repository if there is one, else on a runner.
+    Hosted,
+    Runner,
+}
+
+/// What is built, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub url: GitUrl,
+    pub mode: RepositoryMode,
+    /// A branch, tag or commit.
+    pub git_ref: String,
+    pub commit: String,
+    /// The shell command that builds.
+    pub command: String,
+    /// The path of the built file in the repository.
+    pub artifact: String,
+}
+
+/// A runner has the build until its lease ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The digest of the runner's key.
+    pub runner: String,
+    pub until: Timestamp,
+    /// The deadline of the attempt, whatever the runner reports.
+    pub ends_by: Timestamp,
+    /// How many lines the runner has reported.
+    pub lines: u32,
+    /// The size of these lines.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Give the build to this runner.
+    Claim {
+        runner: String,
+        name: Name,
+    },
+    /// The runner works on the build and has new lines.
+    Report {
+        runner: String,
+        /// The number of the first line.
+        from: u32,
+        lines: Vec<String>,
+        /// The key of the record of these lines.
+        key: EventId,
+    },
+    /// The runner verified an artifact, or says why there is none.
+    Finish {
+        runner: String,
+        made: Result<ArtifactId, String>,
+    },
+    /// The host reports a change of this run.
+    RunChanged {
+        run: u64,
+    },
+    Cancel,
+    /// Delete the build together with its app.
+    Remove,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Read the repository.
+    Plan,
+    /// Find out what became of a build whose runner is silent.
+    FindOut,
+    /// Remove a batch of the log.
+    Forget,
+    /// Begin a run in the CI.
+    Dispatch,
+    /// Find the run that the CI may have begun.
+    Find,
+    /// See how far the run is.
+    Follow,
+    /// Cancel the run.
+    CancelRun,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The plan, and the CI in which the build is to run.
+    Planned(Box<Plan>, Option<Destination>),
+    Run(RunOutcome),
+    /// The build is impossible, for this reason.
+    Impossible(String),
+    /// The runner gets another lease: the service itself was away, or verifies the artifact.
+    Patience,
+    /// The runner verified this artifact before it fell silent.
+    Made(ArtifactId),
+    Lost,
+    /// Whether the whole log is removed.
+    Forgotten(bool),
+}
+
+impl Resource for Builds {
+    const INDEX: u16 = 3;
+    const TIME_LIMIT: Duration = Duration::from_secs(120);
+    type New = State;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(state))
+    }
+
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at, command)
+    }
+
+    fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        state.on_outcome(at, outcome)
+    }
+
+    fn is_deleted(state: &State) -> bool {
+        state.removing
+    }
+
+    fn accepts_deleted(command: &Command) -> bool {
+        matches!(command, Command::Remove)
+    }
+
+    fn index(state: &State) -> Entries<Self> {
+        let Build { app_id: app, platform, .. } = state.build;
+        let platform = || platform.name().to_owned();
+        let under_way = (!state.removing && !state.build.state.is_final()).then_some(());
+        let waiting = state.waits_for_runner().then_some(());
+        let entries = Entries::default()
+            .and(InState::<Apps>::new(app, state.build.state))
+            .and_all(under_way.map(|()| BuildIndex::UnderWay { app }));
+        match state.organization {
+            Some(organization) => entries
+                .and_all(under_way.map(|()| BuildIndex::UnderWayIn { organization }))
+                .and_all(
+                    waiting.map(|()| BuildIndex::WaitingIn { organization, platform: platform() }),
+                )
+                .and_all(waiting.map(|()| BuildIndex::WaitingOf { app, platform: platform() })),
+            None => entries.and_all(waiting.map(|()| BuildIndex::Waiting { platform: platform() })),
+        }
+    }
+
+    fn written(id: BuildId, before: Option<&State>, after: &State, world: &World) {
+        if after.waits_for_runner() && !before.is_some_and(State::waits_for_runner) {
+            world.waiting_builds.announce(Waiting {
+                id,
+                app: after.build.app_id,
+                organization: after.organization,
+            });
+        }
+    }
+
+    /// `Stale`: the call is decided again, and finds the build that the runner has. The search for a
+    /// run is repeated, and finds another one.
+    fn claims(state: &State) -> Vec<Unique<Self>> {
+        if state.removing {
+            return Vec::new();
+        }
+        let runner = |lease: &Lease| BuildClaim::Runner { runner: lease.runner.clone() };
+        let run = |name| BuildClaim::Run { run: name };
+        let runner = state.lease.as_ref().map(runner);
+        let run = state.run.as_ref().and_then(Run::name).map(run);
+        runner.into_iter().chain(run).map(|claim| Unique::new(claim, || Fault::Stale)).collect()
+    }
+
+    fn next(state: &State) -> Option<Work<Effect>> {
+        if let Some(run) = state.unwanted_run() {
+            return Some(run.work(Effect::CancelRun));
+        }
+        if state.removing {
+            return Some(Work::now(Effect::Forget));
+        }
+        if let Some(ended) = state.build.finished_at {
+            return (!state.log_removed).then(|| Work::at(ended + KEEPS_LOG, Effect::Forget));
+        }
+        Some(match (&state.lease, &state.run, &state.plan) {
+            (Some(lease), ..) => Work::at(lease.until, Effect::FindOut).until(Some(lease.ends_by)),
+            (None, Some(run), _) => run.work(Effect::Follow),
+            (None, None, None) => {
+                let plan = Work { at: state.planned_at, ..Work::now(Effect::Plan) };
+                plan.until(Some(state.queued_until))
+            }
+            (None, None, Some(_)) => Work::wait(state.queued_until),
+        })
+    }
+
+    fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
+        state.overdue(at)
+    }
+
+    fn expires(state: &State) -> bool {
+        state.build.finished_at.is_some() && state.unwanted_run().is_none()
+    }
+
+    fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {
+        let build = &after.build;
+        if before.is_some_and(|before| before.build.state == build.state) {
+            return Vec::new();
+        }
+        let kind = match build.state {
+            BuildState::Queued | BuildState::Dispatched => return Vec::new(),
+            BuildState::Running => EventType::BuildStarted,
+            BuildState::Succeeded => EventType::BuildSucceeded,
+            BuildState::Failed => EventType::BuildFailed,
+            BuildState::Cancelled => EventType::BuildCancelled,
+            BuildState::TimedOut => EventType::BuildTimedOut,
+        };
+        vec![Event::new(kind, build.app_id, build)]
+    }
+
+    fn perform(
+        effect: Effect,
+        id: BuildId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, kept, world))
+    }
+}
+
+impl Child for Builds {
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.build.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::entries! {
+    pub enum BuildIndex of Builds {
+        /// The builds of an app that have not ended.
+        UnderWay { app: AppId } = "underWay",
+        /// The builds of an organization that have not ended.
+        UnderWayIn { organization: OrganizationId } = "underWayIn",
+        /// The builds of an organization that wait for a runner.
+        WaitingIn { organization: OrganizationId, platform: String } = "waitingIn",
+        /// The builds of an app that wait for a runner.
+        WaitingOf { app: AppId, platform: String } = "waitingOf",
+        /// The builds that wait for a runner, and do not know their organization.
+        Waiting { platform: String } = "waiting",
+    }
+}
+
+store::claims! {
+    pub enum BuildClaim of Builds {
+        /// A runner has one build at a time.
+        Runner { runner: String } = "runner",
+        /// A run in a CI belongs to one build.
+        Run { run: String } = "run",
+    }
+}

@@ -1,0 +1,12 @@
+//! Releases: artifacts of one version that are published to a channel together.
+
+pub(crate) mod current;
+mod effects;
+pub(crate) mod policy;
+pub(crate) mod rules;
+mod settle;
+pub(crate) mod transitions;
+
+pub use current::Current;
+
+pub use rules::{Answer, Command, Draft, Effect, Offer, Outcome, Releases, State, Wish};

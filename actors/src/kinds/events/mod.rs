@@ -1,0 +1,4 @@
+//! What others hear of changes: webhooks and deliveries.
+
+pub mod deliveries;
+pub mod webhooks;

@@ -1,0 +1,190 @@
+//! Provides the image of a deployment: pulls it, builds it from a repository or a
+//! folder, or uses what exists.
+
+use super::rules::State;
+use crate::{
+    kinds::{
+        delivery::repositories,
+        hosting::{
+            deployments::Deployments,
+            image_builds::{
+                from_recipe::Availability,
+                from_source::{self, APP, DEPLOYMENT, Files, MEMORY},
+                queue::Ticket,
+            },
+            images,
+            instances::{Service, ServiceImage, provide_image},
+            progress_log::say,
+        },
+        people::tenant::tenant,
+        world::World,
+    },
+    ports::NotDone,
+    runtime::store::Store,
+};
+use container_engine::{BuildSpec, Labels};
+use contract::{
+    AppId, DeploymentId, Fault, Id,
+    deployments::{AppSource, Deployment, FolderSource, StepName},
+};
+use repository::folder::{DOCKERFILE, FolderKind};
+use std::{collections::BTreeMap, time::Duration};
+
+/// The pause before the build of a recipe is looked at again.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The repository name of the images that deployments build for an app.
+pub fn repository(app: AppId) -> String {
+    format!("svc/{}", app.to_string().trim_start_matches("app_").to_ascii_lowercase())
+}
+
+/// Refuses builds that run code of users where the operator does not allow them.
+pub(crate) fn allowed(world: &World) -> Result<(), &'static str> {
+    if world.builds_repositories() {
+        return Ok(());
+    }
+    Err("this installation builds nothing that runs programs of users, such as repositories, \
+         Dockerfiles and npm packages: it is reachable from other machines, and builds are not \
+         isolated from its own; an operator can allow them with SVC_TRUST_BUILDS=true")
+}
+
+/// The place of a deployment in the queue of builds.
+pub(super) fn ticket(world: &World, id: DeploymentId, app: AppId) -> Result<Ticket, Fault> {
+    Ok(Ticket { id: id.unique(), tenant: tenant(&world.store, app)? })
+}
+
+/// The image of a deployment.
+pub(super) struct Image {
+    pub reference: String,
+    /// The image below it ([`State::base`]).
+    pub base: Option<ServiceImage>,
+}
+
+/// Ensures that the image is on this machine.
+pub(super) async fn image(
+    world: &World,
+    id: DeploymentId,
+    state: &State,
+    service: Option<&Service>,
+) -> Result<Image, NotDone> {
+    let Deployment { app_id, source, .. } = &state.deployment;
+    let is_built = state.image.reference.is_none() && state.image.image_id.is_none();
+    let (reference, base) = match (&source.git, &source.folder) {
+        (Some(git), _) if is_built => (of_git(world, id, *app_id, git).await?, None),
+        (_, Some(folder)) if is_built => {
+            return of_folder(world, id, *app_id, folder, service).await;
+        }
+        _ => (ready(world, id, &state.image).await?, None),
+    };
+    Ok(Image { reference, base })
+}
+
+/// The reference of an image that is not built for this deployment, once it is on this machine.
+async fn ready(world: &World, id: DeploymentId, image: &ServiceImage) -> Result<String, NotDone> {
+    let mut image = image.clone();
+    say(world, id, StepName::Build, [format!("having {} {} here", image.name, image.version)]);
+    loop {
+        match provide_image(world, &image).await? {
+            Availability::Here(reference) => return Ok(reference),
+            Availability::Building(job) => {
+                if image.build.replace(job.id) != Some(job.id) {
+                    say(
+                        world,
+                        id,
+                        StepName::Build,
+                        ["the image is being built from its recipe".to_owned()],
+                    );
+                }
+                world.ports.clock.sleep(POLL).await;
+            }
+        }
+    }
+}
+
+/// The build of an image for a deployment.
+fn spec(id: DeploymentId, app: AppId) -> BuildSpec {
+    let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
+    BuildSpec {
+        tag: format!("{}:{tag}", repository(app)),
+        dockerfile: DOCKERFILE.into(),
+        args: BTreeMap::new(),
+        labels: Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]),
+        // A build must not use images of other apps that are on this machine.
+        pull: true,
+        memory: MEMORY,
+    }
+}
+
+async fn of_git(
+    world: &World,
+    id: DeploymentId,
+    app: AppId,
+    git: &AppSource,
+) -> Result<String, NotDone> {
+    // The operator may have disallowed builds after this one was requested.
+    allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
+    let remote = repositories::remote(world, app, git).await?;
+    let mut spec = spec(id, app);
+    if let Some(dockerfile) = &git.dockerfile {
+        spec.dockerfile = dockerfile.to_string();
+    }
+    let said = async |line| say(world, id, StepName::Build, [line]);
+    let ticket = Ticket { id: id.unique(), tenant: remote.tenant };
+    from_source::build(world, ticket, Files::Repository(&remote), spec, said).await
+}
+
+async fn of_folder(
+    world: &World,
+    id: DeploymentId,
+    app: AppId,
+    folder: &FolderSource,
+    service: Option<&Service>,
+) -> Result<Image, NotDone> {
+    let sha256 = &folder.sha256;
+    let found = world.ports.folders.renew(app, sha256).await;
+    let found = found.map_err(|e| NotDone::Unreachable(e.to_string()))?;
+    let kind = found.ok_or_else(|| {
+        NotDone::Refused("the files of the folder were removed meanwhile; send them again".into())
+    })?;
+    if kind.runs_code() {
+        allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
+    }
+    let mut spec = spec(id, app);
+    let base = match service {
+        Some(service) if kind != FolderKind::Dockerfile => {
+            let base = base(&world.store, service);
+            let base = base.map_err(|fault| NotDone::Refused(fault.to_string()))?;
+            spec.args.insert("BASE_IMAGE".to_owned(), ready(world, id, &base).await?);
+            let npm_registry = world.ports.recipes.npm_registry.clone();
+            spec.args.extend(npm_registry.map(|url| ("npm_config_registry".to_owned(), url)));
+            // The service itself chose the base image, and put it on this machine.
+            spec.pull = false;
+            Some(base)
+        }
+        Some(_) => None,
+        None => return Err(NotDone::Refused("the service was removed".into())),
+    };
+    let said = async |line| say(world, id, StepName::Build, [line]);
+    let files = Files::Folder(app, sha256, kind);
+    let gone = |fault: Fault| NotDone::Unreachable(fault.to_string());
+    let ticket = ticket(world, id, app).map_err(gone)?;
+    let reference = from_source::build(world, ticket, files, spec, said).await?;
+    Ok(Image { reference, base })
+}
+
+/// The image that cloud code is put onto: the registered image that the service runs. If a
+/// deployment built what the service runs, the image below that, or else the image of the template.
+pub(crate) fn base(store: &Store, service: &Service) -> Result<ServiceImage, Fault> {
+    let live = &service.live;
+    if live.image.image_id.is_some() {
+        return Ok(live.image.clone());
+    }
+    let built_by = live.deployment.map(|id| store.get::<Deployments>(&id)).transpose()?.flatten();
+    if let Some(State { base: Some(base), .. }) = built_by.as_ref().map(|found| &found.state) {
+        return Ok(base.clone());
+    }
+    let template = live.template();
+    let (id, version) = (template.image_id, &template.image_version);
+    let name = images::usable(store, id, version)?.state.name.clone();
+    Ok(ServiceImage::registered(id, name, version.clone()))
+}

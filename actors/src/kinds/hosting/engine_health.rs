@@ -1,0 +1,67 @@
+//! The health of the container engine, as the instance reconciler last found it.
+
+use container_engine::EngineError;
+use contract::Timestamp;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug, Default)]
+pub struct EngineHealth(Mutex<EngineStatus>);
+
+#[derive(Debug, Clone, Default)]
+pub struct EngineStatus {
+    /// Whether the first round has ended or found the engine unreachable.
+    pub checked: bool,
+    /// Whether a round has observed all containers since the start. Only then are the ports in the
+    /// records right.
+    pub observed_all: bool,
+    /// When the engine became unreachable, and the last error.
+    pub unreachable: Option<(Timestamp, String)>,
+    /// Containers with our label that no record names.
+    pub orphans: u64,
+    /// How many times an instance at rest differed from its record since the start.
+    pub drift: u64,
+}
+
+impl EngineHealth {
+    fn lock(&self) -> MutexGuard<'_, EngineStatus> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn status(&self) -> EngineStatus {
+        self.lock().clone()
+    }
+
+    pub fn is_unreachable(&self) -> bool {
+        self.lock().unreachable.is_some()
+    }
+
+    pub fn has_observed_all(&self) -> bool {
+        self.lock().observed_all
+    }
+
+    pub(crate) fn set_unreachable(&self, why: &EngineError, now: Timestamp) {
+        let mut status = self.lock();
+        if status.unreachable.is_none() {
+            tracing::warn!(error = %why, "the container engine is unreachable");
+        }
+        status.checked = true;
+        let since = status.unreachable.take().map_or(now, |(since, _)| since);
+        status.unreachable = Some((since, why.to_string()));
+    }
+
+    pub(crate) fn set_reachable(&self) {
+        if self.lock().unreachable.take().is_some() {
+            tracing::info!("the container engine answers again");
+        }
+    }
+
+    pub(crate) fn set_observed_all(&self, drifted: u64) {
+        let mut status = self.lock();
+        (status.checked, status.observed_all) = (true, true);
+        status.drift += drifted;
+    }
+
+    pub(crate) fn set_orphans(&self, count: u64) {
+        self.lock().orphans = count;
+    }
+}

@@ -1,0 +1,11 @@
+//! Image builds: jobs that build, push and add a version of a registered image, or build a version
+//! from its recipe.
+
+mod effects;
+pub mod from_recipe;
+pub mod from_source;
+mod progress;
+pub mod queue;
+mod rules;
+
+pub use rules::{Command, Effect, ImageBuildIndex, ImageBuilds, Outcome, Source, State};

@@ -1,0 +1,62 @@
+//! Instances: backends and market servers in containers.
+//!
+//! An instance is reconciled: each step observes its containers, plans one action, executes it and
+//! applies the outcome to the record (`reconcile/`), until the plan says `Rest`. A command
+//! (`commands.rs`) changes what is desired and starts the next step. All of it is pure but
+//! `reconcile/observe.rs` and `reconcile/execute.rs`.
+//!
+//! The words: an instance has **services**. A service has **revisions**, each one container: the
+//! **live** one serves, a **candidate** replaces it once it is healthy, **retired** ones finish
+//! their requests, and the last candidate that failed is kept as **rejected**.
+//!
+//! # What each state does
+//!
+//! | state | actions, first that applies | then | commands accepted |
+//! |---|---|---|---|
+//! | `provisioning` | provision missing containers; then as `starting`, which it becomes | `starting` | Stop |
+//! | `starting` | start each service once those before it are healthy; restore the backup that the instance was created from, once its database is healthy; give up after three attempts or at the deadline | `running`; `degraded` when a service is left out; `failed` | Stop |
+//! | `running`, `degraded` | report a crash; start what was never started; provision, start, switch or reject a candidate; remove what has drained | `running` or `degraded` by health; a crash leads to `starting`, the sixth in ten minutes to `failed` | Stop, Restart, Replace, Update, Observe |
+//! | `stopping` | remove candidates and retired containers; stop services in reverse order | `stopped` | Start |
+//! | `stopped` | on Observe and Update: as `stopping` | `stopped` | Start, Restart, Update, Observe |
+//! | `restarting` | first half: as `stopping`; second half (`coming_up`): as `starting` | as `starting` | Stop |
+//! | `failed` | remove candidates and retired containers; what runs stays | `failed`; after crashes `starting` when five minutes have passed | Start, Stop, Restart, Replace, Update, Observe |
+//! | `deleting` | as `stopping`; then clear | `deleted`; with `delete_data` the record is removed | Delete with data |
+//! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data, Undelete |
+//!
+//! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
+//! alone. A command that asks for what already holds keeps the record. Any other command is refused
+//! with a reason; Observe in a transient state is ignored, because a step is already pending. A
+//! deadline that passes is decided by `on_due`.
+//!
+//! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
+//! deadline end an instance whose image is being built from its recipe: the build has its own.
+
+mod commands;
+pub(crate) mod container_spec;
+pub mod database;
+pub(crate) mod history;
+mod image;
+pub mod metrics;
+mod reconcile;
+pub(crate) mod record;
+mod route;
+pub(crate) mod rules;
+pub(crate) mod secrets;
+pub(crate) mod view;
+
+pub use container_spec::{container, secret};
+pub use history::{Created, DeploymentHistory, Earlier};
+pub(crate) use image::provide as provide_image;
+pub use reconcile::{
+    observe::{Observation, ObservedContainer},
+    plan::{Action, plan},
+};
+pub use record::{
+    Candidate, Definition, InitialRestore, Instance, RejectedRevision, RetiredRevision, Revision,
+    Service, ServiceChange, ServiceImage,
+};
+pub use route::{Route, of_app, route};
+pub use rules::{
+    Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
+    ResolvedImage,
+};

@@ -1,0 +1,228 @@
+//! Executes the action that [`plan`] chose. Every action may run twice.
+
+use super::{
+    observe::{Observation, observe},
+    plan::{Action, plan},
+};
+use crate::{
+    kinds::{
+        hosting::{
+            image_builds::from_recipe::Availability,
+            instances::{
+                container_spec,
+                database::RunningDatabase,
+                image,
+                record::{Instance, Service},
+                rules::{Instances, Outcome, ResolvedImage},
+            },
+            names,
+        },
+        world::World,
+    },
+    ports::NotDone,
+    runtime::resource::{Kept, Retry},
+};
+use container_engine::{EngineError, LogQuery};
+use contract::{
+    InstanceId,
+    image_builds::BuildJob,
+    instances::{Role, ServiceState},
+};
+use std::{sync::Arc, time::Duration};
+
+/// Lines of output that are kept of a container that failed.
+const KEPT_LINES: u32 = 200;
+
+/// Observes the instance, decides one action and executes it. The outcome is applied to the record
+/// in [`apply`](super::apply).
+pub(in crate::kinds::hosting::instances) async fn reconcile(
+    id: InstanceId,
+    kept: Arc<Kept<Instances>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    let instance = &kept.state;
+    let observation = match observe(&world, id, instance).await {
+        Ok(observation) => observation,
+        Err(e) => return Ok(unreachable(instance, e.to_string())),
+    };
+    let action = plan(instance, &observation, world.ports.clock.now());
+    let executor = Executor { id, instance, observation: &observation, world: &world };
+    let result = match executor.execute(&action).await {
+        Ok(Done::Building(role, generation, job)) => {
+            let (job, progress) = (job.id, job.progress);
+            return Ok(Outcome::Building { observation, role, generation, job, progress });
+        }
+        Ok(Done::Resolved(image)) => Ok(Some(image)),
+        Ok(Done::Executed) => Ok(None),
+        Err(NotDone::Unreachable(why)) => return Ok(unreachable(instance, why)),
+        Err(NotDone::Refused(why)) => Err(why),
+    };
+    let log = executor.output(&action, result.is_err()).await;
+    Ok(Outcome::Reconciled { observation, action, result, log })
+}
+
+/// Only operators see the engine's own message: it describes the inside of this machine.
+fn unreachable(instance: &Instance, why: String) -> Outcome {
+    tracing::warn!(name = %instance.name, why, "the container engine did not serve an instance");
+    Outcome::Unreachable
+}
+
+/// What came of an action.
+enum Done {
+    Executed,
+    /// A container of this image exists.
+    Resolved(ResolvedImage),
+    /// The image of this revision is still being built: nothing else was done.
+    Building(Role, u32, BuildJob),
+}
+
+struct Executor<'a> {
+    id: InstanceId,
+    instance: &'a Instance,
+    observation: &'a Observation,
+    world: &'a World,
+}
+
+impl Executor<'_> {
+    async fn execute(&self, action: &Action) -> Result<Done, NotDone> {
+        let engine = &self.world.ports.engine;
+        let name = |role: Role, generation: u32| names::container(self.id, role, generation);
+        match action {
+            Action::Provision(role, generation) => {
+                return self.provision(*role, *generation).await;
+            }
+            Action::Start(role, generation) => return self.start(*role, *generation).await,
+            Action::Restore(role) => self.restore(*role).await?,
+            Action::Stop(role, generation) => {
+                engine.stop(&name(*role, *generation), self.grace(*role)).await?;
+            }
+            Action::Remove(role, generation) => {
+                let name = name(*role, *generation);
+                engine.stop(&name, self.grace(*role)).await?;
+                engine.remove_container(&name).await?;
+            }
+            Action::Clear => self.clear().await?,
+            Action::BeginRestore(_)
+            | Action::Switch(_)
+            | Action::Reject(..)
+            | Action::Dismiss(_)
+            | Action::GiveUp(..)
+            | Action::Crashed(..)
+            | Action::Wait(_)
+            | Action::Rest => {}
+        }
+        Ok(Done::Executed)
+    }
+
+    fn grace(&self, role: Role) -> Duration {
+        self.instance.service(role).map_or(Duration::ZERO, Service::grace)
+    }
+
+    /// Creates network, volume and image before the container, which refers to all three.
+    async fn provision(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
+        let ports = &self.world.ports;
+        let service = self.instance.service(role);
+        let found = service.and_then(|service| Some((service, service.revision(generation)?)));
+        let Some((service, revision)) = found else {
+            return Err(NotDone::Refused("this service does not exist any more".into()));
+        };
+        let reference = match image::provide(self.world, &revision.image).await? {
+            Availability::Here(reference) => reference,
+            Availability::Building(job) => return Ok(Done::Building(role, generation, job)),
+        };
+        let labels = names::of_instance(&ports.site.installation, self.id);
+        ports.engine.ensure_network(&names::network(self.id), &labels).await?;
+        if revision.template().volume.is_some() {
+            let mut labels = labels.clone();
+            labels.insert(names::ROLE.into(), role.label().into());
+            ports.engine.ensure_volume(&names::volume(self.id, role), &labels).await?;
+        }
+        let instance = self.instance;
+        let spec =
+            container_spec::container(ports, self.id, instance, service, revision, &reference);
+        let spec = spec.map_err(|e| NotDone::Refused(e.to_string()))?;
+        ports.engine.ensure_container(&spec).await?;
+        Ok(Done::Resolved(ResolvedImage { role, generation, reference }))
+    }
+
+    /// Starts a container. A stopped container with an outdated configuration is created anew.
+    async fn start(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
+        let engine = &self.world.ports.engine;
+        let name = names::container(self.id, role, generation);
+        let observed = self.observation.get(role, generation);
+        let mut done = Done::Executed;
+        // A container that was never started was created a moment ago.
+        if observed.is_none_or(|observed| observed.state != ServiceState::Created) {
+            done = self.provision(role, generation).await?;
+        }
+        if matches!(done, Done::Building(..)) {
+            return Ok(done);
+        }
+        match engine.start(&name).await {
+            // The network or volume was removed from outside and created anew. The container still
+            // refers to the old one, so it is created anew as well.
+            Err(EngineError::Missing(_)) => {
+                engine.remove_container(&name).await?;
+                done = self.provision(role, generation).await?;
+                if !matches!(done, Done::Building(..)) {
+                    engine.start(&name).await?;
+                }
+            }
+            started => started?,
+        }
+        Ok(done)
+    }
+
+    async fn restore(&self, role: Role) -> Result<(), NotDone> {
+        let Executor { id, instance, world, .. } = *self;
+        let found = instance.initial_restore.as_ref().zip(instance.service(role));
+        let Some((restore, service)) = found else {
+            return Err(NotDone::Refused("this database does not exist any more".into()));
+        };
+        let container = names::container(id, role, service.live.generation);
+        let database = RunningDatabase::of(world, id, instance, service, container);
+        let database = database.map_err(NotDone::Refused)?;
+        database.restore(restore.backup, &restore.sha256, world).await
+    }
+
+    /// Removes every object with the instance's label, including those that the record does not
+    /// name.
+    async fn clear(&self) -> Result<(), EngineError> {
+        let engine = &self.world.ports.engine;
+        let labels = names::of_instance(&self.world.ports.site.installation, self.id);
+        let inventory = engine.inventory(&labels).await?;
+        for container in &inventory.containers {
+            engine.remove_container(&container.name).await?;
+        }
+        for network in &inventory.networks {
+            engine.remove_network(&network.name).await?;
+        }
+        if self.instance.delete_data {
+            for volume in &inventory.volumes {
+                engine.remove_volume(&volume.name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last output of the container that failed.
+    async fn output(&self, action: &Action, refused: bool) -> Vec<String> {
+        let service = |role: Role| self.instance.service(role);
+        let live = |role: Role| service(role).map(|service| (role, service.live.generation));
+        let failed = match action {
+            Action::GiveUp(role, _) | Action::Crashed(role, _) => live(*role),
+            Action::Restore(role) if refused => live(*role),
+            Action::Start(role, generation) if refused => Some((*role, *generation)),
+            Action::Reject(role, _) => {
+                let candidate = service(*role).and_then(|service| service.candidate.as_ref());
+                candidate.map(|candidate| (*role, candidate.revision.generation))
+            }
+            _ => None,
+        };
+        let Some((role, generation)) = failed else { return Vec::new() };
+        let name = names::container(self.id, role, generation);
+        let query = LogQuery { tail: KEPT_LINES, since: None, stream: None };
+        let lines = self.world.ports.engine.logs(&name, query).await.unwrap_or_default();
+        lines.into_iter().map(|line| line.text.chars().take(1000).collect()).collect()
+    }
+}

@@ -1,0 +1,54 @@
+//! Finds the container for a request. The record decides: a switch writes the record, and the next
+//! request goes to the new container.
+
+use super::{InstanceClaim, Instances};
+use crate::{kinds::world::World, runtime::store::Store};
+use contract::{
+    AppId, Fault, InstanceId,
+    instances::{InstanceKind, Role, ServiceState},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    pub instance: InstanceId,
+    pub role: Role,
+    /// The port on the loopback address.
+    pub port: u16,
+}
+
+/// `target` is `app_…` (the backend of the app, or else its market server) or `ins_…`, and may name
+/// a service after a `~`, such as `ins_…~dashboard`.
+pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
+    let store = &world.store;
+    let (id, role) = match target.split_once('~') {
+        None => (target, Role::Server),
+        Some((id, "dashboard")) => (id, Role::Dashboard),
+        Some((id, "storefront")) => (id, Role::Storefront),
+        Some((id, "server")) => (id, Role::Server),
+        Some(_) => return Err(Fault::NotFound("service")),
+    };
+    let instance = match (id.parse::<InstanceId>(), id.parse::<AppId>()) {
+        (Ok(instance), _) => instance,
+        (_, Ok(app)) => match of_app(store, app, InstanceKind::Backend)? {
+            Some(backend) => backend,
+            None => of_app(store, app, InstanceKind::Market)?.ok_or(Fault::NotFound("instance"))?,
+        },
+        _ => return Err(Fault::NotFound("instance")),
+    };
+    let found = store.get::<Instances>(&instance)?;
+    let found = found.filter(|found| !found.is_deleted());
+    let found = found.ok_or(Fault::NotFound("instance"))?;
+    let service = found.state.service(role).ok_or(Fault::NotFound("service"))?;
+    // After a start, a recorded port may belong to another container until all are observed once.
+    let trusted =
+        world.engine_health.has_observed_all() && service.live.state == ServiceState::Running;
+    match service.live.port.filter(|_| trusted) {
+        Some(port) => Ok(Route { instance, role, port }),
+        None => Err(Fault::Unavailable("the server of this instance, which does not run,")),
+    }
+}
+
+/// The instance of this kind of an app.
+pub fn of_app(store: &Store, app: AppId, kind: InstanceKind) -> Result<Option<InstanceId>, Fault> {
+    store.holder(&InstanceClaim::of(app, kind))
+}

@@ -1,0 +1,384 @@
+//! Instances as a kind of resource: their commands, effect, outcomes, index and claims. A command
+//! changes what is desired (`commands.rs`); an outcome changes what is (`reconcile/apply.rs`).
+
+use super::{
+    database,
+    history::DeploymentHistory,
+    reconcile::{apply::apply, observe::Observation, plan::Action},
+    record::{Instance, Service, ServiceChange},
+    view::view,
+};
+use crate::{
+    kinds::{
+        hosting::{images::Images, templates::Templates},
+        people::{
+            apps::{self, App, Apps},
+            organizations::Organizations,
+            projects::Projects,
+        },
+        world::World,
+    },
+    ports::sealed::Sealed,
+    runtime::{
+        entries::{SortedMoment, Under},
+        event::Event,
+        ref_count::{RefCount, RefCountDelta},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        store::Store,
+    },
+};
+use contract::{
+    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, OrganizationId,
+    instances::{InstanceKind, InstanceState, Resources, Role},
+    text::EnvName,
+    webhooks::EventType,
+};
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+use store::{Change, Entries, Snapshot};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Instances;
+
+/// How long creating the containers may take, pulling their images included.
+pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
+
+#[derive(Clone)]
+pub enum Command {
+    Start,
+    Stop,
+    /// Stop the instance, then start it again.
+    Restart,
+    Delete {
+        /// Remove the volumes too.
+        data: bool,
+    },
+    /// The app is deleted. The volumes are kept as long as those of a deleted instance, for this
+    /// organization.
+    Leave(OrganizationId),
+    /// Bring a deleted instance back, with its volumes.
+    Undelete {
+        /// Its template, which must still exist when this is written.
+        template: Snapshot<Templates>,
+        /// The app that gets it, as it was read. `None`: its own app.
+        app: Option<(AppId, Snapshot<Apps>)>,
+    },
+    /// Change the name, or the server's resources and variables. `None` keeps what was set.
+    Update {
+        name: Option<Name>,
+        resources: Option<Resources>,
+        env: Option<BTreeMap<EnvName, Sealed>>,
+    },
+    /// Reconcile an instance at rest: its containers may have changed.
+    Observe {
+        /// Services whose container left the recorded port. No requests are sent there any more.
+        lost: Vec<Role>,
+    },
+    /// These security advisories concern the images of the live revisions.
+    Advise(BTreeSet<String>),
+    AddService {
+        service: Box<Service>,
+        /// Secrets that the service needs. Existing secrets are kept.
+        secrets: BTreeMap<String, Sealed>,
+    },
+    /// Replace the live revision of a service without downtime.
+    Replace {
+        role: Role,
+        change: Box<ServiceChange>,
+        /// Secrets that the revision needs. Existing secrets are kept.
+        secrets: BTreeMap<String, Sealed>,
+        deployment: Option<DeploymentId>,
+        /// How long the new revision may take to become healthy.
+        within: Duration,
+    },
+    /// Reject the candidate of this deployment, for this reason.
+    Withdraw(DeploymentId, String),
+}
+
+/// A new instance, with everything that was read to create it: none of it may have changed when
+/// the instance is written.
+#[derive(Clone)]
+pub struct Creation {
+    pub instance: Instance,
+    pub template: Snapshot<Templates>,
+    /// The images of its services.
+    pub images: Vec<(ImageId, Snapshot<Images>)>,
+    pub app: ForApp,
+}
+
+impl std::fmt::Debug for Creation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Creation").field("instance", &self.instance).finish_non_exhaustive()
+    }
+}
+
+/// The app of a new instance.
+#[derive(Clone)]
+pub enum ForApp {
+    Existing(Snapshot<Apps>),
+    /// The app is created together with the instance.
+    New(Box<App>),
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Command::Start => "Start",
+            Command::Stop => "Stop",
+            Command::Restart => "Restart",
+            Command::Delete { .. } => "Delete",
+            Command::Leave(..) => "Leave",
+            Command::Undelete { .. } => "Undelete",
+            Command::Update { .. } => "Update",
+            Command::Observe { .. } => "Observe",
+            Command::Advise(..) => "Advise",
+            Command::AddService { .. } => "AddService",
+            Command::Replace { .. } => "Replace",
+            Command::Withdraw(..) => "Withdraw",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Observe the containers, and execute the next action.
+    Reconcile,
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The engine or a registry does not answer.
+    Unreachable,
+    Reconciled {
+        observation: Observation,
+        action: Action,
+        /// The image that the action resolved, if any; or why the engine refused the action.
+        result: Result<Option<ResolvedImage>, String>,
+        /// The last output of a container that failed.
+        log: Vec<String>,
+    },
+    /// The image of this revision is still being built.
+    Building { observation: Observation, role: Role, generation: u32, job: JobId, progress: u8 },
+}
+
+/// The image of a revision, by its digest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedImage {
+    pub role: Role,
+    pub generation: u32,
+    pub reference: String,
+}
+
+store::entries! {
+    pub enum InstanceIndex of Instances {
+        All = "all",
+        /// Instances with schedules of an earlier version, by the time of the next backup. The
+        /// spelling is that of the earlier version.
+        EarlierSchedules { at: SortedMoment } = "backup",
+    }
+}
+
+store::claims! {
+    /// An app has at most one instance of each kind.
+    pub enum InstanceClaim of Instances {
+        Backend { app: AppId } = "backend",
+        Market { app: AppId } = "market",
+    }
+}
+
+impl InstanceClaim {
+    pub fn of(app: AppId, kind: InstanceKind) -> Self {
+        match kind {
+            InstanceKind::Backend => InstanceClaim::Backend { app },
+            InstanceKind::Market => InstanceClaim::Market { app },
+        }
+    }
+}
+
+pub(crate) fn taken(kind: InstanceKind) -> Fault {
+    Fault::Exists(match kind {
+        InstanceKind::Backend => "this app has a backend instance already; change that one, or leave out appId for a new app"
+            .into(),
+        InstanceKind::Market => "this app has a market server already; change that one, or leave out appId for a new app"
+            .into(),
+    })
+}
+
+impl Resource for Instances {
+    const INDEX: u16 = 2;
+    const TIME_LIMIT: Duration = Duration::from_secs(database::WITHIN.as_secs() + 60);
+    type New = Creation;
+    type State = Instance;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn create(_: &Moment<Self>, creation: Creation) -> Result<Step<Self>, Fault> {
+        Ok(create(creation))
+    }
+
+    fn on_command(
+        instance: Instance,
+        at: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        if instance.is_deleted() {
+            return instance.on_command_when_deleted(at, command);
+        }
+        instance.on_command(at, command)
+    }
+
+    fn on_outcome(instance: Instance, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        apply(at.id, &instance, outcome, at.now)
+    }
+
+    fn is_deleted(instance: &Instance) -> bool {
+        instance.is_deleted()
+    }
+
+    fn accepts_deleted(command: &Command) -> bool {
+        matches!(
+            command,
+            Command::Delete { .. }
+                | Command::Leave(..)
+                | Command::Undelete { .. }
+                | Command::Observe { .. }
+        )
+    }
+
+    fn index(instance: &Instance) -> Entries<Self> {
+        let next = instance.schedules.values().map(|schedule| schedule.next_at).min();
+        let next = next.filter(|_| !instance.is_deleted());
+        Entries::default()
+            .and(Under::<Projects>(instance.project_id))
+            .and(Under::<Templates>(instance.template_id))
+            .and(InstanceIndex::All)
+            .and_all(next.map(|at| InstanceIndex::EarlierSchedules { at: SortedMoment(at) }))
+    }
+
+    fn claims(instance: &Instance) -> Vec<Unique<Self>> {
+        if instance.is_deleted() {
+            return vec![];
+        }
+        let taken = match instance.kind {
+            InstanceKind::Backend => || taken(InstanceKind::Backend),
+            InstanceKind::Market => || taken(InstanceKind::Market),
+        };
+        vec![Unique::new(InstanceClaim::of(instance.app_id, instance.kind), taken)]
+    }
+
+    /// Deadlines stand still while the engine is unreachable.
+    fn next(instance: &Instance) -> Option<Work<Effect>> {
+        let deadline = instance.deadline.filter(|_| instance.unreachable_since.is_none());
+        match instance.is_in_transition() || instance.observing {
+            true => Some(Work::now(Effect::Reconcile).until(deadline)),
+            false => deadline.map(Work::wait),
+        }
+    }
+
+    fn on_due(instance: Instance, at: &Moment<Self>) -> Step<Self> {
+        instance.overdue(at.now)
+    }
+
+    fn adopt(kept: &mut Kept<Self>, _: &Value) {
+        kept.state.observing = !kept.state.is_in_transition();
+    }
+
+    fn expires(instance: &Instance) -> bool {
+        instance.state == InstanceState::Deleted
+    }
+
+    fn events(
+        at: &Moment<Self>,
+        before: Option<&Instance>,
+        after: &Instance,
+        world: &World,
+    ) -> Vec<Event> {
+        let entered = match after.state {
+            state if before.is_some_and(|before| before.state == state) => None,
+            InstanceState::Provisioning
+            | InstanceState::Starting
+            | InstanceState::Stopping
+            | InstanceState::Restarting
+            | InstanceState::Deleting => None,
+            InstanceState::Running => Some(EventType::InstanceRunning),
+            InstanceState::Degraded => Some(EventType::InstanceDegraded),
+            InstanceState::Stopped => Some(EventType::InstanceStopped),
+            InstanceState::Failed => Some(EventType::InstanceFailed),
+            InstanceState::Deleted => Some(EventType::InstanceDeleted),
+        };
+        let is_news = before.is_some_and(|before| !after.advised.is_subset(&before.advised));
+        let advised = is_news.then_some(EventType::InstanceOutdated);
+        let told = entered.into_iter().chain(advised);
+        told.map(|kind| Event::new(kind, after.app_id, &view(world, at.id, after))).collect()
+    }
+
+    fn perform(
+        Effect::Reconcile: Effect,
+        id: InstanceId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::reconcile::execute::reconcile(id, kept, world))
+    }
+}
+
+impl Child for Instances {
+    /// None once the app is gone.
+    fn parent(instance: &Instance) -> Option<AppId> {
+        instance.left_to.is_none().then_some(instance.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Delete { data: true }
+    }
+
+    /// Leaves an instance to the organization, which can bring its data back for a while. That of an
+    /// organization that is deleted too is a child like others.
+    fn delete_under(app: AppId, world: &World) -> Result<Command, Fault> {
+        Ok(organization_that_stays(app, &world.store)?.map_or(Instances::delete(), Command::Leave))
+    }
+}
+
+/// The organization of an app, unless it is being deleted.
+fn organization_that_stays(app: AppId, store: &Store) -> Result<Option<OrganizationId>, Fault> {
+    let Some(app) = store.get::<Apps>(&app)? else { return Ok(None) };
+    let Some(project) = store.get::<Projects>(&app.project_id)? else { return Ok(None) };
+    let organization = store.get::<Organizations>(&project.organization_id)?;
+    let stays = organization.is_some_and(|found| !found.deleting);
+    Ok(stays.then_some(project.organization_id))
+}
+
+impl Instances {
+    /// Removes the record, and the deployment history of its services.
+    pub(super) fn removed(id: InstanceId) -> Step<Instances> {
+        Step::remove().also(Instances::without_history(id))
+    }
+
+    /// Forgets what was deployed to the services.
+    pub(super) fn without_history(id: InstanceId) -> Change {
+        DeploymentHistory::keys(id).fold(Change::new(), |change, service| {
+            change.merge::<DeploymentHistory>(&service, None)
+        })
+    }
+}
+
+fn create(creation: Creation) -> Step<Instances> {
+    let Creation { instance, template, images, app } = creation;
+    let key = instance.template_id;
+    let used = Change::new().require(&key, &template);
+    let mut also = used.merge::<RefCount>(&key.to_string(), RefCountDelta::Add(1));
+    for (id, seen) in images {
+        also = also.require(&id, &seen);
+    }
+    also = match app {
+        ForApp::Existing(seen) => also.require(&instance.app_id, &seen),
+        ForApp::New(app) => also.and(apps::creation(instance.app_id, *app)),
+    };
+    Step::put(instance).also(also)
+}

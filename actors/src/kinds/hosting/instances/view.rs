@@ -1,0 +1,72 @@
+//! An instance as members see it.
+
+use super::record::{Instance, Revision, Service};
+use crate::{kinds::world::World, ports::sealed::Sealer};
+use contract::{
+    InstanceId,
+    instances::{self as wire, Role},
+    text::{EnvName, MASK},
+};
+use std::collections::BTreeMap;
+
+pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::Instance {
+    let sealer = &world.ports.sealer;
+    let url = world.ports.site.instance_url(id, instance.app_id, instance.kind);
+    let service = |service: &Service| {
+        let (state, health) = service.shown();
+        wire::Service {
+            role: service.role,
+            image: service.live.image.name.clone(),
+            image_version: service.live.image.version.clone(),
+            image_digest: service.live.image.digest().map(str::to_owned),
+            state,
+            health,
+            port: service.live.port,
+            url: match service.role {
+                Role::Server => Some(url.clone()),
+                Role::Dashboard | Role::Storefront => {
+                    let (api_url, label) = (&world.ports.site.api_url, service.role.label());
+                    Some(format!("{api_url}/instances/{id}~{label}"))
+                }
+                Role::DocumentDb | Role::SqlDb => None,
+            },
+            restarts: service.restarts,
+            given_up: service.rejected.as_ref().map(|rejected| rejected.why.clone()),
+            outdated: service.live.image.outdated(world),
+            env: masked(sealer, id, &service.live),
+        }
+    };
+    let server = instance.service(Role::Server);
+    wire::Instance {
+        id,
+        app_id: instance.app_id,
+        project_id: instance.project_id,
+        kind: instance.kind,
+        name: instance.name.clone(),
+        state: instance.state,
+        desired_state: instance.desired,
+        template_id: instance.template_id,
+        template_version: instance.template_version.clone(),
+        services: instance.services.iter().map(service).collect(),
+        env: server.map(|server| masked(sealer, id, &server.live)).unwrap_or_default(),
+        resources: instance.resources,
+        from_backup_id: instance.initial_restore.as_ref().map(|restore| restore.backup),
+        last_error: instance.last_error.clone(),
+        last_log: instance.last_log.clone(),
+        stale: world.engine_health.is_unreachable(),
+        created_at: instance.created_at,
+        updated_at: instance.updated_at,
+        url,
+    }
+}
+
+/// The variables that callers set. Only those that the template declares plain are shown.
+fn masked(sealer: &Sealer, id: InstanceId, live: &Revision) -> BTreeMap<String, String> {
+    let owner = id.to_string();
+    let plain = &live.template().plain_env;
+    let show = |(name, sealed): (&EnvName, _)| {
+        let value = sealer.open(&owner, sealed).ok().filter(|_| plain.contains(name));
+        (name.to_string(), value.unwrap_or_else(|| MASK.to_owned()))
+    };
+    live.env.iter().map(show).collect()
+}

@@ -1,0 +1,12 @@
+//! What runs in containers: images, templates, instances, deployments and backups.
+
+pub mod backup_schedules;
+pub mod backups;
+pub mod deployments;
+pub mod engine_health;
+pub mod image_builds;
+pub mod images;
+pub mod instances;
+pub mod names;
+pub mod progress_log;
+pub mod templates;

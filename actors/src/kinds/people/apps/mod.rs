@@ -1,0 +1,5 @@
+//! Apps: the parents of releases, artifacts, deployments, backups, tokens and instances.
+
+mod rules;
+
+pub use rules::{App, Apps, Command, creation};

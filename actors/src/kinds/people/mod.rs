@@ -1,0 +1,9 @@
+//! People and what they own: accounts, organizations, projects, apps and deploy tokens.
+
+pub mod accounts;
+pub mod apps;
+pub mod organizations;
+pub mod projects;
+pub mod responsible;
+pub mod tenant;
+pub mod tokens;

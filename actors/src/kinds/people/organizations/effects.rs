@@ -1,0 +1,46 @@
+//! The effects of an organization.
+
+use super::rules::{Effect, Organizations, Outcome};
+use crate::{
+    kinds::{
+        people::projects::{self, Projects},
+        world::World,
+    },
+    runtime::{
+        entries::Under,
+        resource::{Kept, Retry},
+    },
+};
+use contract::{OrganizationId, UserId};
+use std::sync::Arc;
+
+pub(super) async fn perform(
+    effect: Effect,
+    id: OrganizationId,
+    kept: Arc<Kept<Organizations>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    match effect {
+        Effect::FindProjects => {
+            let projects = Under::<Organizations>(id);
+            let found = world.store.newest::<Projects>(&projects, None, 1)?;
+            Ok(Outcome::HasProjects(!found.is_empty()))
+        }
+        Effect::Unlist => unlist(id, &kept.leaving, &world).await,
+    }
+}
+
+async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<Outcome, Retry> {
+    let (projects, mut after) = (Under::<Organizations>(id), None);
+    while let Some(page) = world.store.next_page::<Projects>(&projects, &mut after).await? {
+        for project in page {
+            let seen = world.store.get::<Projects>(&project)?;
+            let lists = |user: &UserId| seen.as_ref().is_some_and(|p| p.member_ids.contains(user));
+            if users.iter().any(lists) {
+                let command = projects::Command::Unlist(users.to_vec());
+                world.to::<Projects>(project).ask_if_there(command).await?;
+            }
+        }
+    }
+    Ok(Outcome::Unlisted(users.to_vec()))
+}

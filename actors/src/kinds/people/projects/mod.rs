@@ -1,0 +1,5 @@
+//! Projects: the parents of apps.
+
+mod rules;
+
+pub use rules::{Command, Projects};

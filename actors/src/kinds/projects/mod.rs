@@ -1,6 +1,0 @@
-//! Projects: the parents of apps.
-
-mod handlers;
-mod rules;
-
-pub use rules::{Command, Projects};

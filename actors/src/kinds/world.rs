@@ -1,0 +1,207 @@
+//! The world: the store, the ports and the handles of all owners.
+
+use super::{
+    delivery::builds::{Asked, SeenRunners, WaitingBuilds},
+    events::webhooks::{Subscribers, outbox},
+    hosting::{
+        backup_schedules, backups::restore_check_turns, engine_health::EngineHealth,
+        image_builds::queue::BuildQueue, instances::metrics::LastReadings,
+    },
+    table::{self, Owned, Owners},
+};
+use crate::{
+    installation::reachability::Forwarded,
+    ports::Ports,
+    runtime::{
+        self,
+        clock::Clock,
+        clock_watch,
+        directory::Rules,
+        handle::OwnerOf,
+        health::Registry,
+        host::Host,
+        resource::{Moment, Resource, Retry},
+        store::Store,
+        turns::{Tenant, Turn, Turns},
+    },
+};
+use actix_rt::ArbiterHandle;
+use contract::{Fault, Id, Timestamp};
+use futures_util::future::LocalBoxFuture;
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use store::Change;
+use ulid::Ulid;
+
+/// The state that owners and handlers share.
+pub struct World {
+    /// Holds everything durable.
+    pub store: Store,
+    pub ports: Ports,
+    /// The health of every actor in memory.
+    pub registry: Registry,
+    pub started_at: Timestamp,
+    pub engine_health: EngineHealth,
+    /// The last resource reading of each container.
+    pub last_readings: LastReadings,
+    /// The builds that are under way and those that wait.
+    pub builds: BuildQueue,
+    /// The restore checks of backups that are under way and those that wait.
+    pub(crate) restore_checks: Turns<Tenant>,
+    /// The builds for which a run in a CI was asked for.
+    pub asked_runs: Asked,
+    /// Tells idle runners of builds.
+    pub waiting_builds: WaitingBuilds,
+    /// Turns of those who create something of which its parent may have only so many, or one at a
+    /// time. The holder is the id of the parent.
+    creations: Turns<Ulid>,
+    /// The runners that asked for builds.
+    pub seen_runners: SeenRunners,
+    /// Who hears of events.
+    pub webhooks: Subscribers,
+    /// Whether a proxy ever forwarded a request.
+    pub forwarded: Forwarded,
+    owners: OnceLock<Owners>,
+    stopping: AtomicBool,
+}
+
+impl World {
+    /// Starts the directories on the arbiters, then wakes the owners that were awake when the process last ended.
+    pub async fn start(
+        store: store::Store,
+        ports: Ports,
+        arbiters: &[ArbiterHandle],
+        rules: Rules,
+    ) -> Result<Arc<World>, Fault> {
+        let started_at = ports.clock.now();
+        let store = runtime::store::Store::from(store);
+        let forwarded = Forwarded::read(&store)?;
+        let world = Arc::new(World {
+            store,
+            forwarded,
+            started_at,
+            ports,
+            registry: Registry::default(),
+            engine_health: EngineHealth::default(),
+            last_readings: LastReadings::default(),
+            builds: BuildQueue::default(),
+            restore_checks: restore_check_turns(),
+            asked_runs: Asked::default(),
+            waiting_builds: WaitingBuilds::default(),
+            creations: Turns::apart(1),
+            seen_runners: SeenRunners::default(),
+            webhooks: Subscribers::default(),
+            owners: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+        });
+        if let Err(fault) = clock_watch::look(&world.store, &world.ports.clock).await {
+            tracing::error!(error = %fault, "the clock was not looked at");
+        }
+        // Owners remember their records, so this runs before any owner exists.
+        if let Err(fault) = backup_schedules::carry_over(&world).await {
+            tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
+        }
+        if let Err(fault) = table::reindex(&world.store).await {
+            tracing::error!(error = %fault, "lists lack records of an earlier version until the next start");
+        }
+        if let Err(fault) = world.webhooks.read(&world.store) {
+            tracing::error!(error = %fault, "the webhooks were not read; their events are missed");
+        }
+        let owners = Owners::start(&world, arbiters, rules).await?;
+        let _ = world.owners.set(owners.clone());
+        owners.resume().await;
+        Ok(world)
+    }
+
+    /// The turn to create a child of this parent, for whoever counts the children first. It must be
+    /// held until the child exists.
+    pub(crate) async fn creation(&self, parent: impl Id) -> Result<Turn<Ulid>, Fault> {
+        Ok(self.creations.take(parent.unique()).await?)
+    }
+
+    /// Says that the service is about to stop: calls that wait for something to happen end.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the service is about to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Whether programs of users, such as repositories and Dockerfiles, are built here. Builds are not
+    /// isolated from this machine, so they are not where others reach it, unless the operator says so.
+    pub fn builds_repositories(&self) -> bool {
+        let site = &self.ports.site;
+        site.trusts_builds || !(site.is_reachable || self.forwarded.is_seen())
+    }
+
+    /// A proxy forwarded a request.
+    pub fn saw_forwarded_request(self: &Arc<Self>) {
+        if self.forwarded.see() && !self.ports.site.is_reachable {
+            tracing::warn!(
+                "a proxy forwarded a request, so this service counts as reachable from other machines; builds of users' programs are refused unless SVC_TRUST_BUILDS=true"
+            );
+        }
+        if self.forwarded.is_kept() {
+            return;
+        }
+        let world = self.clone();
+        actix_rt::spawn(async move {
+            let now = world.ports.clock.now();
+            if let Err(fault) = world.forwarded.keep(&world.store, now).await {
+                tracing::warn!(error = %fault, "it was not written that a proxy forwards requests");
+            }
+        });
+    }
+
+    /// The owner of a resource.
+    pub fn to<R: Owned>(&self, id: R::Key) -> OwnerOf<'_, R> {
+        OwnerOf::new(self.owners().map(R::owners), id, &self.store)
+    }
+
+    /// The handles of the owners; [`Fault::Busy`] while they are being started.
+    pub fn owners(&self) -> Result<&Owners, Fault> {
+        self.owners.get().ok_or(Fault::Busy)
+    }
+}
+
+impl Host for World {
+    fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.ports.clock
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What the change adds to the outbox of webhooks.
+    fn outgoing<R: Resource<Host = World>>(
+        &self,
+        at: &Moment<R>,
+        before: Option<&R::State>,
+        after: &R::State,
+    ) -> Result<Change, Fault> {
+        outbox::records(self, at, before, after)
+    }
+
+    fn has_outgoing(&self) {
+        self.webhooks.news.notify_one();
+    }
+
+    fn delete_children<'a>(
+        &'a self,
+        id: &'a (dyn Any + Send + Sync),
+    ) -> LocalBoxFuture<'a, Result<bool, Retry>> {
+        Box::pin(async move { Owners::delete_children(self, id).await })
+    }
+}

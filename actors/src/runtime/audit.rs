@@ -1,0 +1,28 @@
+//! The audit log: who changed what. The transaction of a change also writes its entry.
+
+use super::side_record::{End, SideRecord};
+use contract::{UserId, operators::AuditEvent};
+use serde::{Deserialize, Serialize};
+use store::Entries;
+
+/// An entry of the audit log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Event(pub AuditEvent);
+
+impl SideRecord for Event {
+    fn end(&self) -> End {
+        End::Never
+    }
+
+    fn index(&self) -> Entries<Self> {
+        Entries::default().and_all(self.0.user_id.map(|user| EventIndex::User { user }))
+    }
+}
+
+store::entries! {
+    /// The index entries of the audit log.
+    pub enum EventIndex of Event {
+        User { user: UserId } = "user",
+    }
+}
