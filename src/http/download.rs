@@ -10,7 +10,10 @@ use actix_web::{
     },
     web,
 };
-use actors::{kinds::delivery::artifacts::address::Use, ports::PortError};
+use actors::{
+    functions::hosting::backups::reachable_backup, kinds::delivery::artifacts::address::Use,
+    ports::PortError,
+};
 use contract::{
     BackupId, Fault, Sha256,
     artifacts::{ArtifactKind, ArtifactState},
@@ -79,7 +82,7 @@ async fn serve_backup(
     heading: &Heading<'_>,
 ) -> Result<HttpResponse, Fault> {
     let id: BackupId = upload::signed(req, edge, Use::Backup, "backup")?;
-    let backup = edge.platform.reachable_backup(id)?;
+    let backup = reachable_backup(&edge.platform.world, id)?;
     let (Some(size), Some(sha256)) = (backup.size, &backup.sha256) else {
         return Err(Fault::NotNow("this backup is not ready".into()));
     };

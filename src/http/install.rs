@@ -9,7 +9,13 @@ use super::{
     reply::{self, Heading},
 };
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
-use actors::kinds::{delivery::releases::Releases, people::apps::Apps};
+use actors::{
+    functions::delivery::{
+        artifacts::{download_url, endpoints::check_reachable},
+        releases::artifact_for,
+    },
+    kinds::{delivery::releases::Releases, people::apps::Apps},
+};
 use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,
@@ -32,7 +38,7 @@ fn find(edge: &Edge, req: &HttpRequest) -> Result<(Release, String), Fault> {
     if !release.publications.iter().any(offered) {
         return Err(none());
     }
-    edge.platform.reachable(release.app_id).map_err(|_| none())?;
+    check_reachable(&edge.platform.world, release.app_id).map_err(|_| none())?;
     Ok((release.clone(), app_name(edge, release.app_id)))
 }
 
@@ -64,7 +70,7 @@ pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
         Ok(found) => found,
         Err(fault) => return refuse(&req, &edge, &fault),
     };
-    let artifact = |platform| edge.platform.artifact_for(&release, platform).ok().flatten();
+    let artifact = |platform| artifact_for(&edge.platform.world, &release, platform).ok().flatten();
     let html = render(&edge, &release, &name, artifact(Mobile::Ios), artifact(Mobile::Android));
     html::answer(html)
 }
@@ -96,7 +102,7 @@ fn render(
             }
         }
         if let Some(android) = &android {
-            let url = escape(&edge.platform.download_url(android.id, now).url);
+            let url = escape(&download_url(&edge.platform, android.id, now).url);
             let label = if android.kind == ArtifactKind::Aab {
                 "Download the app bundle"
             } else {
@@ -151,7 +157,7 @@ pub(super) async fn manifest(req: HttpRequest, edge: web::Data<Edge>) -> HttpRes
         return refused;
     }
     let made = find(&edge, &req).and_then(|(release, name)| {
-        let ios = edge.platform.artifact_for(&release, Mobile::Ios)?;
+        let ios = artifact_for(&edge.platform.world, &release, Mobile::Ios)?;
         let ios =
             ios.filter(|_| is_offered(&release)).ok_or(Fault::NotFound("release to install"))?;
         manifest_of(&edge, &release, &name, &ios)
@@ -178,7 +184,7 @@ fn manifest_of(
             entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Dictionary>(),
         )
     };
-    let url = edge.platform.download_url(ios.id, edge.platform.world.ports.clock.now()).url;
+    let url = download_url(&edge.platform, ios.id, edge.platform.world.ports.clock.now()).url;
     let identifier = ios.identifier.as_ref().map(ToString::to_string).unwrap_or_default();
     let asset = dictionary(vec![("kind", text("software-package")), ("url", text(&url))]);
     let metadata = dictionary(vec![

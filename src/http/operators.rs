@@ -6,6 +6,7 @@ use actix_http::RequestHead;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     call::authn::same,
+    functions::operators::overview::{clock_check, readiness},
     kinds::{commerce::checkouts::CheckoutIndex, events::webhooks::outbox::OutboxIndex},
 };
 use bytes::Bytes;
@@ -37,7 +38,7 @@ pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespo
     {
         return refused;
     }
-    let readiness = edge.platform.readiness(edge.platform.world.ports.clock.now());
+    let readiness = readiness(&edge.platform.world, edge.platform.world.ports.clock.now());
     let code = match readiness.status {
         ReadyState::Starting => StatusCode::SERVICE_UNAVAILABLE,
         ReadyState::Ready | ReadyState::Degraded => StatusCode::OK,
@@ -69,7 +70,7 @@ pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResp
         engine_up: i64::from(engine.observed_all && engine.unreachable.is_none()),
         orphans: count(engine.orphans),
         drift: count(engine.drift),
-        clock_jumped: i64::from(!edge.platform.clock_check().ok),
+        clock_jumped: i64::from(!clock_check(&edge.platform.world).ok),
         events: count(store.count(&OutboxIndex::All).unwrap_or(0)),
         dropped: count(edge.platform.world.webhooks.dropped()),
         unsettled: count(store.count(&CheckoutIndex::Unsettled).unwrap_or(0)),

@@ -11,6 +11,9 @@ use actix_web::{
     http::{StatusCode, header::HeaderName},
     web,
 };
+use actors::functions::commerce::checkouts::{
+    checkout_status, notices::payment_notice, verify_checkout,
+};
 use contract::{
     AppId, Fault,
     checkouts::{CheckoutStatus, NoticeReceived, PaymentProvider, PaymentStatus, Reference},
@@ -46,7 +49,7 @@ async fn received(
     let provider = provider.ok_or(Fault::NotFound("payment provider"))?;
     let signature = signature(req.head(), provider)?;
     let (_permit, body) = functions::read(edge, req.head(), payload).await?;
-    edge.platform.payment_notice(app, provider, &signature, &body).await
+    payment_notice(&edge.platform.world, app, provider, &signature, &body).await
 }
 
 fn signature(head: &RequestHead, provider: PaymentProvider) -> Result<Signature, Fault> {
@@ -75,9 +78,9 @@ pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
 
 async fn status(edge: &Edge, reference: Reference) -> Result<CheckoutStatus, Fault> {
     let now = edge.platform.world.ports.clock.now();
-    match edge.platform.verify_checkout(reference, now).await {
+    match verify_checkout(&edge.platform.world, reference, now).await {
         // The provider does not answer: what is known is shown, and the page is loaded again.
-        Err(Fault::Unavailable(_)) => edge.platform.checkout_status(reference, now),
+        Err(Fault::Unavailable(_)) => checkout_status(&edge.platform.world, reference, now),
         found => found,
     }
 }

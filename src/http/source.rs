@@ -11,7 +11,10 @@ use crate::adapters::archive::ArchiveError;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     call::rate_limit::RateKey,
-    functions::hosting::deployments::folder::signed_object,
+    functions::{
+        delivery::artifacts::endpoints::check_reachable,
+        hosting::deployments::folder::signed_object,
+    },
     kinds::{
         delivery::artifacts::address::{self, Use},
         people::tenant::tenant,
@@ -55,7 +58,7 @@ async fn receive(
     payload: web::Payload,
 ) -> Result<SourceStored, Fault> {
     let (app, sha256) = open(req, edge)?;
-    edge.platform.reachable(app)?;
+    check_reachable(&edge.platform.world, app)?;
     let length = req.headers().get("content-length").and_then(|length| length.to_str().ok());
     if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|n| n > MAX_ARCHIVE) {
         return Err(Fault::TooLarge { limit: MAX_ARCHIVE });

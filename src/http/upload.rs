@@ -17,6 +17,7 @@ use actix_web::{
 };
 use actors::{
     call::rate_limit::{Allowance, RateKey},
+    functions::delivery::artifacts::endpoints::{self, check_reachable, durable_offset},
     kinds::delivery::artifacts::{
         Upload,
         address::{self, Use},
@@ -72,11 +73,11 @@ pub(super) fn open(
 ) -> Result<(ArtifactId, Upload), Fault> {
     let platform = &edge.platform;
     let id: ArtifactId = signed(req, edge, used, "artifact")?;
-    let upload = platform.upload(id)?.state.clone();
+    let upload = endpoints::read_upload(&platform.world, id)?.state.clone();
     if upload.artifact.state == ArtifactState::Deleted {
         return Err(Fault::NotFound("artifact"));
     }
-    platform.reachable(upload.artifact.app_id)?;
+    check_reachable(&platform.world, upload.artifact.app_id)?;
     Ok((id, upload))
 }
 
@@ -86,7 +87,9 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
         let (id, upload) = open(&req, &edge, Use::Upload)?;
         heading.allowance = makers(&edge, &upload);
         let offset = match upload.artifact.state {
-            ArtifactState::Pending => edge.platform.durable_offset(id, upload.offset).await?,
+            ArtifactState::Pending => {
+                durable_offset(&edge.platform.world, id, upload.offset).await?
+            }
             _ => upload.offset,
         };
         Ok((offset, upload))
@@ -180,12 +183,12 @@ async fn receive(
     let mut staged = on_disk(move || lock(&path)).await??;
     // Read the record again under the lock: another writer may have added bytes, or verification
     // may have begun.
-    let upload = edge.platform.upload(id)?.state.clone();
+    let upload = endpoints::read_upload(&edge.platform.world, id)?.state.clone();
     if let Err(fault) = check_open(&upload) {
         edge.vault.forget_stray(id, &staged);
         return Err(fault);
     }
-    let durable = edge.platform.durable_offset(id, upload.offset).await?;
+    let durable = durable_offset(&edge.platform.world, id, upload.offset).await?;
     if part.start != durable && part.start != 0 {
         let reason = format!(
             "this part starts at byte {}, but {durable} bytes are stored; go on there",

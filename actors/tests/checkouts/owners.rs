@@ -4,9 +4,12 @@ use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
     world::{ALL, HOUR, Of, Scene, a_moment, app, checkout, clock, life, reference, until},
 };
-use actors::kinds::{
-    commerce::checkouts::{Checkouts, Command},
-    people::apps::{self, Apps},
+use actors::{
+    functions::commerce::checkouts::verify_checkout,
+    kinds::{
+        commerce::checkouts::{Checkouts, Command},
+        people::apps::{self, Apps},
+    },
 };
 use contract::{
     Fault as Refusal,
@@ -229,7 +232,7 @@ fn fifty_verifications_at_once_ask_the_provider_once_or_twice() {
         scene.comes_to(1, S::AwaitingPayment, "opened").await;
         assert!(market.pay(reference(1), price()));
         let now = scene.now();
-        let callers = (0..50).map(|_| scene.platform.verify_checkout(reference(1), now));
+        let callers = (0..50).map(|_| verify_checkout(&scene.platform.world, reference(1), now));
         for answer in join_all(callers).await {
             assert_eq!(answer.unwrap().status, PaymentStatus::Paid);
         }
@@ -237,7 +240,7 @@ fn fifty_verifications_at_once_ask_the_provider_once_or_twice() {
         assert!((1..=2).contains(&market.asked(Step::Look)), "{}", market.asked(Step::Look));
         is_settled_once(&scene, 1, Of::Shop, "verified");
         let looks = market.asked(Step::Look);
-        scene.platform.verify_checkout(reference(1), scene.now()).await.unwrap();
+        verify_checkout(&scene.platform.world, reference(1), scene.now()).await.unwrap();
         assert_eq!(market.asked(Step::Look), looks, "what is settled is known");
     });
 }

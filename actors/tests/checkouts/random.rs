@@ -5,7 +5,10 @@ use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
     world::{ALL, HOUR, Of, Scene, checkout, clock, life, reference},
 };
-use actors::kinds::commerce::checkouts::{Checkouts, Command};
+use actors::{
+    functions::commerce::checkouts::verify_checkout,
+    kinds::commerce::checkouts::{Checkouts, Command},
+};
 use contract::{
     checkouts::{CheckoutState as S, PaymentProvider},
     money::{Amount, Money},
@@ -69,7 +72,9 @@ async fn happens(scene: &Scene, event: &Event) {
         Event::Settle => drop(scene.ask(1, Command::Settle).await),
         Event::Verify => {
             let (platform, now) = (scene.platform.clone(), scene.now());
-            actix_rt::spawn(async move { platform.verify_checkout(reference(1), now).await });
+            actix_rt::spawn(
+                async move { verify_checkout(&platform.world, reference(1), now).await },
+            );
         }
         Event::Pay => {
             let _ = is_told && market.pay(reference(1), price());

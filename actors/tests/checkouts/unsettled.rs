@@ -6,7 +6,7 @@ use super::{
     world::{ALL, HOUR, Of, a_moment, app, checkout, clock, life, reference, until},
 };
 use actors::{
-    functions::commerce::checkouts::unsettled::Whole,
+    functions::commerce::checkouts::unsettled::{Whole, refuse_unsettled},
     kinds::{
         commerce::checkouts::Command,
         people::apps::{self, Apps},
@@ -127,7 +127,8 @@ fn what_a_person_settled_is_tried_no_more() {
             Whole::Project(Id::of(Ulid(2))),
             Whole::Organization(Id::of(Ulid(1))),
         ] {
-            let refused = scene.platform.refuse_unsettled(whole).await.unwrap_err().to_string();
+            let refused =
+                refuse_unsettled(&scene.platform.world, whole).await.unwrap_err().to_string();
             assert!(refused.contains("and 1 more are not settled"), "{refused}");
         }
         market.calm();
@@ -135,7 +136,7 @@ fn what_a_person_settled_is_tried_no_more() {
             scene.ask(n, by_hand()).await.unwrap();
             assert!(scene.ask(n, by_hand()).await.is_err(), "it is settled");
         }
-        scene.platform.refuse_unsettled(Whole::App(app())).await.unwrap();
+        refuse_unsettled(&scene.platform.world, Whole::App(app())).await.unwrap();
         let tried = market.asked(Step::Settle);
         scene.later(HOUR * 3).await;
         for n in [1, 2] {

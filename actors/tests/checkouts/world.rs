@@ -7,6 +7,7 @@ use actix_rt::{Arbiter, System};
 use actors::{
     background::sweeper::sweep,
     call::platform::{DefaultTemplates, Platform, Settings},
+    functions::people::accounts::registration,
     kinds::{
         commerce::{
             checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},
@@ -245,7 +246,8 @@ impl Scene {
     /// Makes an account.
     pub async fn register(&self, user: UserId, email: &str) {
         let (email, now) = (email.parse().unwrap(), self.now());
-        let registration = self.platform.registration(user, email, None, String::new(), now);
+        let registration =
+            registration(&self.platform.world, user, email, None, String::new(), now);
         self.platform.world.to::<Accounts>(user).create(registration).await.unwrap();
     }
 

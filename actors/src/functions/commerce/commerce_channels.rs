@@ -2,13 +2,16 @@
 
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::commerce::{
-        checkouts::{CheckoutIndex, Checkouts},
-        commerce_channels::{
-            Command, CommerceChannels, New, State,
-            access::{admin_token, reach},
-            rules::CommerceChannelClaim,
+    kinds::{
+        commerce::{
+            checkouts::{CheckoutIndex, Checkouts},
+            commerce_channels::{
+                Command, CommerceChannels, New, State,
+                access::{admin_token, reach},
+                rules::CommerceChannelClaim,
+            },
         },
+        world::World,
     },
     runtime::{pagination, resource::Input},
 };
@@ -50,11 +53,11 @@ impl Serves<RegisterCommerceChannel> for Platform {
         let claim = CommerceChannelClaim::Channel { token: p.channel_token.clone() };
         let held = world.store.holder::<CommerceChannels>(&claim)?;
         let (check, outcome) = match held {
-            Some(id) => match self.known_check(id, &p)? {
+            Some(id) => match known_check(&self.world, id, &p)? {
                 Some(known) => known,
-                None => self.check_channel(&p).await?,
+                None => check_channel(&self.world, &p).await?,
             },
-            None => self.check_channel(&p).await?,
+            None => check_channel(&self.world, &p).await?,
         };
         let id = held.unwrap_or_else(|| world.ports.random.id(cx.now));
         let sealed = world.ports.sealer.seal(&id.to_string(), p.admin_token.as_str());
@@ -77,49 +80,46 @@ impl Serves<RegisterCommerceChannel> for Platform {
     }
 }
 
-impl Platform {
-    /// What is known of a channel whose address and token do not change, if it passed.
-    fn known_check(
-        &self,
-        id: CommerceChannelId,
-        p: &RegisterCommerceChannel,
-    ) -> Result<Option<(String, ChannelCheck)>, Fault> {
-        let Some(seen) = self.world.store.get::<CommerceChannels>(&id)? else { return Ok(None) };
-        let known = &seen.state.registered;
-        let is_same = known.app_id == p.app_id
-            && known.admin_api_url == p.admin_api_url
-            && admin_token(&self.world, id, known)? == p.admin_token;
-        let has_passed = known.outcome == ChannelCheck::Passed;
-        Ok((is_same && has_passed).then(|| (known.check.clone(), known.outcome)))
-    }
+/// What is known of a channel whose address and token do not change, if it passed.
+fn known_check(
+    world: &World,
+    id: CommerceChannelId,
+    p: &RegisterCommerceChannel,
+) -> Result<Option<(String, ChannelCheck)>, Fault> {
+    let Some(seen) = world.store.get::<CommerceChannels>(&id)? else { return Ok(None) };
+    let known = &seen.state.registered;
+    let is_same = known.app_id == p.app_id
+        && known.admin_api_url == p.admin_api_url
+        && admin_token(world, id, known)? == p.admin_token;
+    let has_passed = known.outcome == ChannelCheck::Passed;
+    Ok((is_same && has_passed).then(|| (known.check.clone(), known.outcome)))
+}
 
-    /// Asks the shop whether the channel opens.
-    async fn check_channel(
-        &self,
-        p: &RegisterCommerceChannel,
-    ) -> Result<(String, ChannelCheck), Fault> {
-        let world = &self.world;
-        let token = p.admin_token.clone();
-        let reached = reach(world, p.app_id, &p.admin_api_url, &p.channel_token, token)?;
-        let checked = match reached {
-            Ok(channel) => {
-                let check = world.ports.shop.check_access(&channel);
-                world.ports.clock.limit(CHECK_WITHIN, check).await
-            }
-            Err(error) => Some(Err(error)),
-        };
-        let why = match checked {
-            Some(Ok(check)) => return Ok((check, ChannelCheck::Passed)),
-            Some(Err(RemoteError::Refused(why))) => {
-                return Err(Fault::invalid("adminApiUrl", why));
-            }
-            Some(Err(RemoteError::Busy { why, .. } | RemoteError::Unclear(why))) => why,
-            None => format!("it gave no answer within {} s", CHECK_WITHIN.as_secs()),
-        };
-        tracing::warn!(app = %p.app_id, why, "a channel of a shop could not be checked");
-        let message = format!("The shop did not answer: {why}. Register the channel again later.");
-        Ok((message, ChannelCheck::Failed))
-    }
+/// Asks the shop whether the channel opens.
+async fn check_channel(
+    world: &World,
+    p: &RegisterCommerceChannel,
+) -> Result<(String, ChannelCheck), Fault> {
+    let token = p.admin_token.clone();
+    let reached = reach(world, p.app_id, &p.admin_api_url, &p.channel_token, token)?;
+    let checked = match reached {
+        Ok(channel) => {
+            let check = world.ports.shop.check_access(&channel);
+            world.ports.clock.limit(CHECK_WITHIN, check).await
+        }
+        Err(error) => Some(Err(error)),
+    };
+    let why = match checked {
+        Some(Ok(check)) => return Ok((check, ChannelCheck::Passed)),
+        Some(Err(RemoteError::Refused(why))) => {
+            return Err(Fault::invalid("adminApiUrl", why));
+        }
+        Some(Err(RemoteError::Busy { why, .. } | RemoteError::Unclear(why))) => why,
+        None => format!("it gave no answer within {} s", CHECK_WITHIN.as_secs()),
+    };
+    tracing::warn!(app = %p.app_id, why, "a channel of a shop could not be checked");
+    let message = format!("The shop did not answer: {why}. Register the channel again later.");
+    Ok((message, ChannelCheck::Failed))
 }
 
 impl Serves<GetCommerceChannels> for Platform {

@@ -8,6 +8,7 @@ use crate::{
             publications, repositories,
         },
         people::{apps::Apps, tenant::tenant},
+        world::World,
     },
     ports::credentials::{Opened, Secret, Upload},
     runtime::{entries::Under, pagination, resource::Input, store::get},
@@ -193,20 +194,26 @@ impl Serves<CheckCredential> for Platform {
         let secret = open(world, id, &seen.state.secret)?;
         let found = match (credential.kind, secret) {
             (CredentialKind::AppStoreConnectKey, Secret::AppStoreConnect(key)) => {
-                self.check_store(Target::AppStore, &Key::Apple(key), app).await?
+                check_store(&self.world, Target::AppStore, &Key::Apple(key), app).await?
             }
             (CredentialKind::GoogleServiceAccount, Secret::Google(key)) => {
-                self.check_store(Target::GooglePlay, &Key::Google(key), app).await?
+                check_store(&self.world, Target::GooglePlay, &Key::Google(key), app).await?
             }
             (CredentialKind::FirebaseServiceAccount, Secret::Google(key)) => {
-                self.check_store(Target::FirebaseAppDistribution, &Key::Google(key), app).await?
-            }
-            (CredentialKind::Paystack, Secret::Paystack(key)) => {
-                self.check_provider(PaymentProvider::Paystack, &payments::Key::Paystack(key))
+                check_store(&self.world, Target::FirebaseAppDistribution, &Key::Google(key), app)
                     .await?
             }
+            (CredentialKind::Paystack, Secret::Paystack(key)) => {
+                check_provider(
+                    &self.world,
+                    PaymentProvider::Paystack,
+                    &payments::Key::Paystack(key),
+                )
+                .await?
+            }
             (CredentialKind::Stripe, Secret::Stripe(key)) => {
-                self.check_provider(PaymentProvider::Stripe, &payments::Key::Stripe(key)).await?
+                check_provider(&self.world, PaymentProvider::Stripe, &payments::Key::Stripe(key))
+                    .await?
             }
             (CredentialKind::RepositoryHost, Secret::Token(token)) => {
                 repositories::try_token(world, app, &credential.name, token).await?
@@ -240,55 +247,53 @@ fn found(
     }
 }
 
-impl Platform {
-    /// Asks a store what a key opens.
-    async fn check_store(
-        &self,
-        target: Target,
-        key: &Key,
-        app: AppId,
-    ) -> Result<Result<String, String>, Fault> {
-        let ports = &self.world.ports;
-        let Some(store) = ports.stores.get(&target) else { return Err(Fault::Internal) };
-        let name = self.store_identifier(target, app)?;
-        let check = ports.clock.limit(CHECK_WITHIN, store.check_access(key, &name)).await;
-        found("the store", check)
-    }
+/// Asks a store what a key opens.
+async fn check_store(
+    world: &World,
+    target: Target,
+    key: &Key,
+    app: AppId,
+) -> Result<Result<String, String>, Fault> {
+    let ports = &world.ports;
+    let Some(store) = ports.stores.get(&target) else { return Err(Fault::Internal) };
+    let name = store_identifier(world, target, app)?;
+    let check = ports.clock.limit(CHECK_WITHIN, store.check_access(key, &name)).await;
+    found("the store", check)
+}
 
-    /// Asks a payment provider whether it accepts a key.
-    async fn check_provider(
-        &self,
-        provider: PaymentProvider,
-        key: &payments::Key,
-    ) -> Result<Result<String, String>, Fault> {
-        let ports = &self.world.ports;
-        let Some(provider) = ports.payments.get(&provider) else { return Err(Fault::Internal) };
-        let check = ports.clock.limit(CHECK_WITHIN, provider.check_access(key)).await;
-        found("the payment provider", check)
-    }
+/// Asks a payment provider whether it accepts a key.
+async fn check_provider(
+    world: &World,
+    provider: PaymentProvider,
+    key: &payments::Key,
+) -> Result<Result<String, String>, Fault> {
+    let ports = &world.ports;
+    let Some(provider) = ports.payments.get(&provider) else { return Err(Fault::Internal) };
+    let check = ports.clock.limit(CHECK_WITHIN, provider.check_access(key)).await;
+    found("the payment provider", check)
+}
 
-    /// The name by which the store knows the app.
-    fn store_identifier(&self, target: Target, app_id: AppId) -> Result<String, Fault> {
-        let app = get::<Apps>(&self.world.store, app_id)?;
-        let (identity, field) = match target {
-            Target::FirebaseAppDistribution => {
-                let known = publications::firebase_app(&self.world.store, app_id)?;
-                return known.map(String::from).ok_or_else(|| {
-                    Fault::NotNow(
-                        "no release of this app names its Firebase app yet: publish one with \
-                         options.firebase"
-                            .into(),
-                    )
-                });
-            }
-            Target::AppStore | Target::Testflight => (&app.ios.identifier, "bundleId"),
-            Target::GooglePlay | Target::Ota => (&app.android.identifier, "packageName"),
-        };
-        let found = identity.as_ref().map(|identifier| identifier.as_str().to_owned());
-        found.ok_or_else(|| {
-            Fault::NotNow(format!(
-                "the app has no {field} yet: set it with updateApp, or upload an artifact"
-            ))
-        })
-    }
+/// The name by which the store knows the app.
+fn store_identifier(world: &World, target: Target, app_id: AppId) -> Result<String, Fault> {
+    let app = get::<Apps>(&world.store, app_id)?;
+    let (identity, field) = match target {
+        Target::FirebaseAppDistribution => {
+            let known = publications::firebase_app(&world.store, app_id)?;
+            return known.map(String::from).ok_or_else(|| {
+                Fault::NotNow(
+                    "no release of this app names its Firebase app yet: publish one with \
+                     options.firebase"
+                        .into(),
+                )
+            });
+        }
+        Target::AppStore | Target::Testflight => (&app.ios.identifier, "bundleId"),
+        Target::GooglePlay | Target::Ota => (&app.android.identifier, "packageName"),
+    };
+    let found = identity.as_ref().map(|identifier| identifier.as_str().to_owned());
+    found.ok_or_else(|| {
+        Fault::NotNow(format!(
+            "the app has no {field} yet: set it with updateApp, or upload an artifact"
+        ))
+    })
 }

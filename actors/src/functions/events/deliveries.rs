@@ -3,9 +3,12 @@
 use super::webhooks::view;
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::events::{
-        deliveries::{Deliveries, MOST_WAITING, New, State, is_room},
-        webhooks::outbox,
+    kinds::{
+        events::{
+            deliveries::{Deliveries, MOST_WAITING, New, State, is_room},
+            webhooks::outbox,
+        },
+        world::World,
     },
     runtime::pagination,
 };
@@ -23,13 +26,11 @@ fn with(payload: String, state: &State) -> WebhookDelivery {
     WebhookDelivery { payload: Some(payload), ..state.delivery.clone() }
 }
 
-impl Platform {
-    async fn deliver(&self, cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
-        let id: DeliveryId = self.world.ports.random.id(cx.now);
-        let payload = new.payload.clone();
-        let show = move |state: &State| Ok(with(payload.clone(), state));
-        cx.to::<Deliveries>(id).create(new, show).await
-    }
+async fn deliver(world: &World, cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
+    let id: DeliveryId = world.ports.random.id(cx.now);
+    let payload = new.payload.clone();
+    let show = move |state: &State| Ok(with(payload.clone(), state));
+    cx.to::<Deliveries>(id).create(new, show).await
 }
 
 impl Serves<TestWebhook> for Platform {
@@ -47,7 +48,7 @@ impl Serves<TestWebhook> for Platform {
             payload: outbox::payload(event, cx.now, &data),
             redelivery_of: None,
         };
-        self.deliver(cx, new).await
+        deliver(&self.world, cx, new).await
     }
 }
 
@@ -101,6 +102,6 @@ impl Serves<RedeliverWebhook> for Platform {
             payload: seen.payload(&self.world.store)?,
             redelivery_of: Some(p.delivery_id),
         };
-        self.deliver(cx, new).await
+        deliver(&self.world, cx, new).await
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     kinds::{
         events::webhooks::{Command, Webhook, Webhooks, signature::Secret},
         people::organizations::Organizations,
+        world::World,
     },
     ports::sealed::Sealed,
     runtime::{entries::Under, pagination},
@@ -37,23 +38,21 @@ pub(crate) fn view(id: WebhookId, webhook: &Webhook) -> wire::Webhook {
     }
 }
 
-impl Platform {
-    /// A new secret of a webhook, and the same sealed.
-    fn new_secret(&self, id: WebhookId) -> Result<(Secret, Sealed), Fault> {
-        let ports = &self.world.ports;
-        let secret = Secret::new(&ports.random).map_err(|_| Fault::Internal)?;
-        let sealed = ports.sealer.seal(&id.to_string(), secret.reveal());
-        Ok((secret, sealed.map_err(|_| Fault::Internal)?))
-    }
+/// A new secret of a webhook, and the same sealed.
+fn new_secret(world: &World, id: WebhookId) -> Result<(Secret, Sealed), Fault> {
+    let ports = &world.ports;
+    let secret = Secret::new(&ports.random).map_err(|_| Fault::Internal)?;
+    let sealed = ports.sealer.seal(&id.to_string(), secret.reveal());
+    Ok((secret, sealed.map_err(|_| Fault::Internal)?))
+}
 
-    fn check_receiver(&self, url: &WebUrl) -> Result<(), Fault> {
-        self.world.ports.receivers.check(url).map_err(|why| Fault::invalid("url", why))
-    }
+fn check_receiver(world: &World, url: &WebUrl) -> Result<(), Fault> {
+    world.ports.receivers.check(url).map_err(|why| Fault::invalid("url", why))
 }
 
 impl Serves<CreateWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: CreateWebhook) -> Result<WebhookWithSecret, Fault> {
-        self.check_receiver(&p.url)?;
+        check_receiver(&self.world, &p.url)?;
         let cx = &cx.held_to_account()?;
         let of_organization = Under::<Organizations>(p.organization_id);
         let _turn = self.world.creation(p.organization_id).await?;
@@ -63,7 +62,7 @@ impl Serves<CreateWebhook> for Platform {
             )));
         }
         let id: WebhookId = self.world.ports.random.id(cx.now);
-        let (secret, sealed) = self.new_secret(id)?;
+        let (secret, sealed) = new_secret(&self.world, id)?;
         let maker = cx.caller.user.as_ref();
         let webhook = Webhook {
             organization_id: p.organization_id,
@@ -109,7 +108,7 @@ impl Serves<GetWebhook> for Platform {
 impl Serves<UpdateWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateWebhook) -> Result<wire::Webhook, Fault> {
         if let Some(url) = &p.url {
-            self.check_receiver(url)?;
+            check_receiver(&self.world, url)?;
         }
         let events = match p.events {
             Patch::Keep => Patch::Keep,
@@ -134,7 +133,7 @@ impl Serves<DeleteWebhook> for Platform {
 impl Serves<RotateWebhookSecret> for Platform {
     async fn serve(&self, cx: &Call, p: RotateWebhookSecret) -> Result<WebhookWithSecret, Fault> {
         let id = p.webhook_id;
-        let (secret, sealed) = self.new_secret(id)?;
+        let (secret, sealed) = new_secret(&self.world, id)?;
         let secret = secret.reveal().to_owned();
         let reply = move |webhook: &Webhook| {
             Ok(WebhookWithSecret { webhook: view(id, webhook), secret: secret.clone() })

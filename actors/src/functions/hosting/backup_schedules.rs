@@ -3,10 +3,14 @@
 use super::backups::{can_be_verified, no_database};
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::hosting::{
-        backup_schedules::{BackupScheduleClaim, BackupSchedules, Command, cron},
-        backups::databases,
-        instances::Instance,
+    functions::hosting::instances::only_instance,
+    kinds::{
+        hosting::{
+            backup_schedules::{BackupScheduleClaim, BackupSchedules, Command, cron},
+            backups::databases,
+            instances::Instance,
+        },
+        world::World,
     },
     runtime::{
         resource::{Input, Row},
@@ -26,20 +30,18 @@ use contract::{
 const USUAL_KEPT: u32 = 7;
 const MOST_KEPT: u32 = 100;
 
-impl Platform {
-    fn schedule(
-        &self,
-        app: AppId,
-        kind: Option<InstanceKind>,
-        database: Option<BackupKind>,
-    ) -> Result<Keyed<BackupSchedules>, Fault> {
-        let (id, instance) = self.only_instance(app, kind)?;
-        let claim = BackupScheduleClaim::of(id, database_of(&instance, database)?);
-        let found = self.world.store.held_by(&claim)?;
-        // An instance that came from another app has not brought that app's schedule.
-        let found = found.filter(|(_, schedule)| schedule.app_id == app);
-        found.ok_or(Fault::NotFound(BackupSchedules::NOUN))
-    }
+fn schedule(
+    world: &World,
+    app: AppId,
+    kind: Option<InstanceKind>,
+    database: Option<BackupKind>,
+) -> Result<Keyed<BackupSchedules>, Fault> {
+    let (id, instance) = only_instance(world, app, kind)?;
+    let claim = BackupScheduleClaim::of(id, database_of(&instance, database)?);
+    let found = world.store.held_by(&claim)?;
+    // An instance that came from another app has not brought that app's schedule.
+    let found = found.filter(|(_, schedule)| schedule.app_id == app);
+    found.ok_or(Fault::NotFound(BackupSchedules::NOUN))
 }
 
 /// The named database, or the only one of the instance.
@@ -59,7 +61,7 @@ impl Serves<ScheduleBackups> for Platform {
             return Err(Fault::invalid("keep", format!("must be from 1 to {MOST_KEPT}")));
         }
         let next_at = cron::first(&p.cron, cx.now).map_err(|e| Fault::invalid("cron", e))?;
-        let (instance_id, instance) = self.only_instance(p.app_id, p.kind)?;
+        let (instance_id, instance) = only_instance(&self.world, p.app_id, p.kind)?;
         let database = database_of(&instance, p.database)?;
         if p.verify {
             can_be_verified(&instance, database)?;
@@ -80,14 +82,14 @@ impl Serves<ScheduleBackups> for Platform {
 
 impl Serves<GetBackupSchedule> for Platform {
     async fn serve(&self, _: &Call, p: GetBackupSchedule) -> Result<BackupSchedule, Fault> {
-        let (_, schedule) = self.schedule(p.app_id, p.kind, p.database)?;
+        let (_, schedule) = schedule(&self.world, p.app_id, p.kind, p.database)?;
         Ok(schedule.state.clone())
     }
 }
 
 impl Serves<UnscheduleBackups> for Platform {
     async fn serve(&self, cx: &Call, p: UnscheduleBackups) -> Result<UnscheduledBackups, Fault> {
-        let (id, _) = self.schedule(p.app_id, p.kind, p.database)?;
+        let (id, _) = schedule(&self.world, p.app_id, p.kind, p.database)?;
         let show = move |_: &BackupSchedule| Ok(UnscheduledBackups { deleted: id });
         cx.to::<BackupSchedules>(id).change(Command::Remove, show).await
     }

@@ -5,6 +5,9 @@ use crate::{
         context::Call,
         platform::{DOWNLOAD_LIFETIME, Platform},
     },
+    functions::{
+        delivery::artifacts::endpoints::check_reachable, hosting::instances::only_instance,
+    },
     kinds::{
         delivery::artifacts::address::{self, Use},
         hosting::{
@@ -18,6 +21,7 @@ use crate::{
             instances::{InitialRestore, Instance, Instances, Service, database::role},
         },
         people::apps::Apps,
+        world::World,
     },
     runtime::{
         entries::{Under, wire_name},
@@ -36,94 +40,87 @@ use contract::{
 };
 use store::Snapshot;
 
-impl Platform {
-    async fn back_up(
-        &self,
-        cx: &Call,
-        app: AppId,
-        instance: Option<InstanceKind>,
-        kind: BackupKind,
-        verify: bool,
-    ) -> Result<Backup, Fault> {
-        let (id, seen) = self.only_instance(app, instance)?;
-        let instance = &seen.state;
-        let service = instance.service(role(kind)).ok_or_else(|| no_database(Some(kind)))?;
-        if service.live.state != ServiceState::Running {
-            return Err(instance.not_running("database"));
-        }
-        if verify {
-            can_be_verified(instance, kind)?;
-        }
-        self.world.ports.machine.check_room(0)?;
-        let store = &self.world.store;
-        if store.holder(&BackupClaim::of(id, kind))?.is_some() {
-            return Err(taken());
-        }
-        let backup: BackupId = self.world.ports.random.id(cx.now);
-        let begin = begin(backup, (id, instance), kind, (None, verify), cx.now);
-        cx.to::<Backups>(backup).create(begin, |state| Ok(state.backup.clone())).await
+async fn back_up(
+    world: &World,
+    cx: &Call,
+    app: AppId,
+    instance: Option<InstanceKind>,
+    kind: BackupKind,
+    verify: bool,
+) -> Result<Backup, Fault> {
+    let (id, seen) = only_instance(world, app, instance)?;
+    let instance = &seen.state;
+    let service = instance.service(role(kind)).ok_or_else(|| no_database(Some(kind)))?;
+    if service.live.state != ServiceState::Running {
+        return Err(instance.not_running("database"));
     }
+    if verify {
+        can_be_verified(instance, kind)?;
+    }
+    world.ports.machine.check_room(0)?;
+    let store = &world.store;
+    if store.holder(&BackupClaim::of(id, kind))?.is_some() {
+        return Err(taken());
+    }
+    let backup: BackupId = world.ports.random.id(cx.now);
+    let begin = begin(backup, (id, instance), kind, (None, verify), cx.now);
+    cx.to::<Backups>(backup).create(begin, |state| Ok(state.backup.clone())).await
 }
 
-impl Platform {
-    /// The backup that a signed address names. Not found once the backup or its app is deleted.
-    pub fn reachable_backup(&self, id: BackupId) -> Result<Backup, Fault> {
-        let missing = || Fault::NotFound("backup");
-        let found = self.world.store.get::<Backups>(&id)?;
-        let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
-        self.reachable(found.state.backup.app_id).map_err(|_| missing())?;
-        Ok(found.state.backup.clone())
-    }
-
-    fn backed_up(&self, backup: &Backup) -> Result<Snapshot<Instances>, Fault> {
-        instance_of(backup, &self.world.store)?.ok_or_else(|| {
-            Fault::NotNow(
-                "the instance of this backup was deleted; create an instance with fromBackupId, \
-                 or download the backup"
-                    .into(),
-            )
-        })
-    }
+/// The backup that a signed address names. Not found once the backup or its app is deleted.
+pub fn reachable_backup(world: &World, id: BackupId) -> Result<Backup, Fault> {
+    let missing = || Fault::NotFound("backup");
+    let found = world.store.get::<Backups>(&id)?;
+    let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
+    check_reachable(world, found.state.backup.app_id).map_err(|_| missing())?;
+    Ok(found.state.backup.clone())
 }
 
-impl Platform {
-    /// The restore of this backup that a new instance with these services begins with.
-    pub(crate) fn initial_restore(
-        &self,
-        id: BackupId,
-        project: ProjectId,
-        services: &[Service],
-    ) -> Result<InitialRestore, Fault> {
-        let missing = || Fault::NotFound("backup of this project");
-        let found = self.world.store.get::<Backups>(&id)?;
-        let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
-        let (backup, role) = (&found.state.backup, role(found.state.backup.kind));
-        let app = self.world.store.get::<Apps>(&backup.app_id)?.filter(|app| !app.is_deleted());
-        app.filter(|app| app.project_id == project).ok_or_else(missing)?;
-        let Some(sha256) = backup.sha256.clone().filter(|_| backup.state == BackupState::Ready)
-        else {
-            let state = wire_name(backup.state);
-            return Err(Fault::NotNow(format!(
-                "this backup is {state}; an instance is made from one that is ready"
-            )));
-        };
-        let unfit = |problem| Fault::invalid("fromBackupId", problem);
-        let target = services.iter().find(|service| service.role == role);
-        let target = target.and_then(|service| service.live.template().database.as_ref());
-        let target = target.ok_or_else(|| unfit("needs a template with such a database"))?;
-        let source = match &found.state.database {
-            Some(name) => Some(name.clone()),
-            None => {
-                let source = self.world.store.get::<Instances>(&backup.instance_id)?;
-                source.and_then(|source| database_name(&source.state, backup.kind))
-            }
-        };
-        // A MongoDB tool restores nothing from another database, and reports success.
-        if source.as_ref() != Some(&target.name) {
-            return Err(unfit("needs a template whose database has the name of the backup's"));
+fn backed_up(world: &World, backup: &Backup) -> Result<Snapshot<Instances>, Fault> {
+    instance_of(backup, &world.store)?.ok_or_else(|| {
+        Fault::NotNow(
+            "the instance of this backup was deleted; create an instance with fromBackupId, \
+             or download the backup"
+                .into(),
+        )
+    })
+}
+
+/// The restore of this backup that a new instance with these services begins with.
+pub(crate) fn initial_restore(
+    world: &World,
+    id: BackupId,
+    project: ProjectId,
+    services: &[Service],
+) -> Result<InitialRestore, Fault> {
+    let missing = || Fault::NotFound("backup of this project");
+    let found = world.store.get::<Backups>(&id)?;
+    let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
+    let (backup, role) = (&found.state.backup, role(found.state.backup.kind));
+    let app = world.store.get::<Apps>(&backup.app_id)?.filter(|app| !app.is_deleted());
+    app.filter(|app| app.project_id == project).ok_or_else(missing)?;
+    let Some(sha256) = backup.sha256.clone().filter(|_| backup.state == BackupState::Ready) else {
+        let state = wire_name(backup.state);
+        return Err(Fault::NotNow(format!(
+            "this backup is {state}; an instance is made from one that is ready"
+        )));
+    };
+    let unfit = |problem| Fault::invalid("fromBackupId", problem);
+    let target = services.iter().find(|service| service.role == role);
+    let target = target.and_then(|service| service.live.template().database.as_ref());
+    let target = target.ok_or_else(|| unfit("needs a template with such a database"))?;
+    let source = match &found.state.database {
+        Some(name) => Some(name.clone()),
+        None => {
+            let source = world.store.get::<Instances>(&backup.instance_id)?;
+            source.and_then(|source| database_name(&source.state, backup.kind))
         }
-        Ok(InitialRestore { backup: id, sha256, role, begun: false, failures: 0 })
+    };
+    // A MongoDB tool restores nothing from another database, and reports success.
+    if source.as_ref() != Some(&target.name) {
+        return Err(unfit("needs a template whose database has the name of the backup's"));
     }
+    Ok(InitialRestore { backup: id, sha256, role, begun: false, failures: 0 })
 }
 
 /// The refusal of a database that the template of an instance does not have.
@@ -146,13 +143,13 @@ pub(crate) fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(
 
 impl Serves<CreateDocumentDbBackup> for Platform {
     async fn serve(&self, cx: &Call, p: CreateDocumentDbBackup) -> Result<Backup, Fault> {
-        self.back_up(cx, p.app_id, p.kind, BackupKind::DocumentDb, p.verify).await
+        back_up(&self.world, cx, p.app_id, p.kind, BackupKind::DocumentDb, p.verify).await
     }
 }
 
 impl Serves<CreateSqlDbBackup> for Platform {
     async fn serve(&self, cx: &Call, p: CreateSqlDbBackup) -> Result<Backup, Fault> {
-        self.back_up(cx, p.app_id, p.kind, BackupKind::SqlDb, p.verify).await
+        back_up(&self.world, cx, p.app_id, p.kind, BackupKind::SqlDb, p.verify).await
     }
 }
 
@@ -204,7 +201,7 @@ impl Serves<GetBackupDownloadUrl> for Platform {
 impl Serves<RestoreBackup> for Platform {
     async fn serve(&self, cx: &Call, p: RestoreBackup) -> Result<Backup, Fault> {
         let backup = &cx.ancestry.backup()?.1.state.backup;
-        let found = self.backed_up(backup)?;
+        let found = backed_up(&self.world, backup)?;
         let instance = &found.state;
         let service = instance.service(role(backup.kind));
         if service.is_none_or(|service| service.live.state != ServiceState::Running) {
@@ -218,7 +215,7 @@ impl Serves<RestoreBackup> for Platform {
 impl Serves<VerifyBackup> for Platform {
     async fn serve(&self, cx: &Call, p: VerifyBackup) -> Result<Backup, Fault> {
         let backup = &cx.ancestry.backup()?.1.state.backup;
-        can_be_verified(&self.backed_up(backup)?.state, backup.kind)?;
+        can_be_verified(&backed_up(&self.world, backup)?.state, backup.kind)?;
         let show = |state: &State| Ok(state.backup.clone());
         cx.to::<Backups>(p.backup_id).change(Command::Verify, show).await
     }

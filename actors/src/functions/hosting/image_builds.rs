@@ -9,6 +9,7 @@ use crate::{
             images::{Images, has_version},
             progress_log::{Line, LineIndex, LinesPage},
         },
+        world::World,
     },
     runtime::{entries::Under, pagination},
 };
@@ -25,23 +26,21 @@ use store::Snapshot;
 /// How many of the last lines of a build its status shows.
 const TAIL: usize = 100;
 
-impl Platform {
-    fn build_job(&self, id: JobId) -> Result<Snapshot<ImageBuilds>, Fault> {
-        let found = self.world.store.get::<ImageBuilds>(&id)?;
-        found.ok_or(Fault::NotFound("build"))
-    }
+fn build_job(world: &World, id: JobId) -> Result<Snapshot<ImageBuilds>, Fault> {
+    let found = world.store.get::<ImageBuilds>(&id)?;
+    found.ok_or(Fault::NotFound("build"))
+}
 
-    /// The last lines of a build, oldest first.
-    fn last_lines(&self, id: JobId) -> Result<Vec<String>, Fault> {
-        let store = &self.world.store;
-        let keys = store.newest(&LineIndex::of(id), None, TAIL)?;
-        let mut lines = Vec::with_capacity(keys.len());
-        for key in keys.iter().rev() {
-            let line = store.get::<Line>(key)?;
-            lines.extend(line.map(|line| line.text.clone()));
-        }
-        Ok(lines)
+/// The last lines of a build, oldest first.
+fn last_lines(world: &World, id: JobId) -> Result<Vec<String>, Fault> {
+    let store = &world.store;
+    let keys = store.newest(&LineIndex::of(id), None, TAIL)?;
+    let mut lines = Vec::with_capacity(keys.len());
+    for key in keys.iter().rev() {
+        let line = store.get::<Line>(key)?;
+        lines.extend(line.map(|line| line.text.clone()));
     }
+    Ok(lines)
 }
 
 impl Serves<TriggerDockerBuild> for Platform {
@@ -72,15 +71,15 @@ impl Serves<TriggerDockerBuild> for Platform {
 
 impl Serves<GetBuildJobStatus> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobStatus) -> Result<BuildJobStatus, Fault> {
-        let job = self.build_job(p.job_id)?.job.clone();
-        Ok(BuildJobStatus::of(job, self.last_lines(p.job_id)?))
+        let job = build_job(&self.world, p.job_id)?.job.clone();
+        Ok(BuildJobStatus::of(job, last_lines(&self.world, p.job_id)?))
     }
 }
 
 impl Serves<GetBuildJobLogs> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobLogs) -> Result<BuildJobLogs, Fault> {
         // Read the state before the lines, so that lines written in between go to the next page.
-        let done = self.build_job(p.job_id)?.pending().is_none();
+        let done = build_job(&self.world, p.job_id)?.pending().is_none();
         let LinesPage { lines, next_cursor, more } =
             LinesPage::read(&self.world.store, p.job_id, p.cursor)?;
         let lines = lines.into_iter().map(|line| BuildJobLine { at: line.at, text: line.text });

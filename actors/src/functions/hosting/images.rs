@@ -2,7 +2,10 @@
 
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::hosting::images::{Command, ImageClaim, ImageIndex, Images, has_version},
+    kinds::{
+        hosting::images::{Command, ImageClaim, ImageIndex, Images, has_version},
+        world::World,
+    },
     runtime::{pagination, ref_count::RefCount},
 };
 use container_engine::EngineError;
@@ -32,21 +35,19 @@ fn unresolved(field: &str, reference: &str, e: EngineError) -> Fault {
     }
 }
 
-impl Platform {
-    fn image(&self, id: ImageId) -> Result<Snapshot<Images>, Fault> {
-        let found = self.world.store.get::<Images>(&id)?;
-        found.ok_or(Fault::NotFound("image"))
-    }
+fn image(world: &World, id: ImageId) -> Result<Snapshot<Images>, Fault> {
+    let found = world.store.get::<Images>(&id)?;
+    found.ok_or(Fault::NotFound("image"))
+}
 
-    async fn change_image(
-        &self,
-        cx: &Call,
-        id: ImageId,
-        command: Command,
-    ) -> Result<DockerImage, Fault> {
-        let advisories = self.world.ports.advisories.clone();
-        cx.to::<Images>(id).change(command, move |image| Ok(advisories.show(image))).await
-    }
+async fn change_image(
+    world: &World,
+    cx: &Call,
+    id: ImageId,
+    command: Command,
+) -> Result<DockerImage, Fault> {
+    let advisories = world.ports.advisories.clone();
+    cx.to::<Images>(id).change(command, move |image| Ok(advisories.show(image))).await
 }
 
 impl Serves<SearchDockerImages> for Platform {
@@ -75,7 +76,7 @@ impl Serves<GetDockerImage> for Platform {
             }
             _ => return Err(Fault::invalid("imageId", "give exactly one of imageId and name")),
         };
-        Ok(self.world.ports.advisories.show(&self.image(id)?.state))
+        Ok(self.world.ports.advisories.show(&image(&self.world, id)?.state))
     }
 }
 
@@ -99,14 +100,14 @@ impl Serves<UpdateDockerImage> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateDockerImage) -> Result<DockerImage, Fault> {
         let command =
             Command::Update { name: p.name, repository: p.repository, description: p.description };
-        self.change_image(cx, p.image_id, command).await
+        change_image(&self.world, cx, p.image_id, command).await
     }
 }
 
 impl Serves<DeleteDockerImage> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteDockerImage) -> Result<DeletedDockerImage, Fault> {
         let id = p.image_id;
-        self.image(id)?;
+        image(&self.world, id)?;
         if self.world.store.get::<RefCount>(&id.to_string())?.is_some() {
             return Err(Fault::NotNow(
                 "template versions use this image; delete their templates first, or deprecate its versions".into(),
@@ -119,7 +120,7 @@ impl Serves<DeleteDockerImage> for Platform {
 
 impl Serves<AddDockerImageVersion> for Platform {
     async fn serve(&self, cx: &Call, p: AddDockerImageVersion) -> Result<DockerImage, Fault> {
-        let seen = self.image(p.image_id)?;
+        let seen = image(&self.world, p.image_id)?;
         let image = &seen.state;
         if image.versions.iter().any(|known| known.version == p.version) {
             return Err(has_version(image, &p.version));
@@ -158,12 +159,12 @@ impl Serves<AddDockerImageVersion> for Platform {
             advisories: Vec::new(),
             created_at: cx.now,
         };
-        self.change_image(cx, p.image_id, Command::AddVersion(Box::new(version))).await
+        change_image(&self.world, cx, p.image_id, Command::AddVersion(Box::new(version))).await
     }
 }
 
 impl Serves<DeprecateDockerImageVersion> for Platform {
     async fn serve(&self, cx: &Call, p: DeprecateDockerImageVersion) -> Result<DockerImage, Fault> {
-        self.change_image(cx, p.image_id, Command::Deprecate(p.version, p.reason)).await
+        change_image(&self.world, cx, p.image_id, Command::Deprecate(p.version, p.reason)).await
     }
 }

@@ -5,10 +5,13 @@ use crate::{
         context::{Call, Caller, SignedIn},
         platform::Platform,
     },
-    kinds::hosting::{
-        images::Images,
-        instances::Instances,
-        templates::{Command, TemplateClaim, TemplateIndex, Templates, check},
+    kinds::{
+        hosting::{
+            images::Images,
+            instances::Instances,
+            templates::{Command, TemplateClaim, TemplateIndex, Templates, check},
+        },
+        world::World,
     },
     runtime::{entries::Under, pagination, ref_count::RefCount},
 };
@@ -34,35 +37,28 @@ pub(crate) fn sees_all(caller: &Caller) -> bool {
     caller.master || caller.user.as_ref().is_some_and(SignedIn::is_superadmin)
 }
 
-impl Platform {
-    pub(crate) fn template(&self, id: TemplateId) -> Result<Snapshot<Templates>, Fault> {
-        let found = self.world.store.get::<Templates>(&id)?;
-        found.ok_or(Fault::NotFound("template"))
-    }
+pub(crate) fn template(world: &World, id: TemplateId) -> Result<Snapshot<Templates>, Fault> {
+    let found = world.store.get::<Templates>(&id)?;
+    found.ok_or(Fault::NotFound("template"))
+}
 
-    async fn change_template(
-        &self,
-        cx: &Call,
-        id: TemplateId,
-        command: Command,
-    ) -> Result<Template, Fault> {
-        cx.to::<Templates>(id).change(command, |template| Ok(template.clone())).await
-    }
+async fn change_template(cx: &Call, id: TemplateId, command: Command) -> Result<Template, Fault> {
+    cx.to::<Templates>(id).change(command, |template| Ok(template.clone())).await
+}
 
-    fn list_templates(
-        &self,
-        cx: &Call,
-        entry: &impl Entry<Templates>,
-        page: (Limit, Option<Cursor>),
-        wanted: impl Fn(&Template) -> bool,
-    ) -> Result<Page<Template>, Fault> {
-        let all = sees_all(&cx.caller);
-        pagination::page::<Templates, _>(&self.world.store, entry, page, |_, seen| {
-            let template = &seen.state;
-            let shown = (all || template.status == TemplateStatus::Published) && wanted(template);
-            Ok(shown.then(|| template.clone()))
-        })
-    }
+fn list_templates(
+    world: &World,
+    cx: &Call,
+    entry: &impl Entry<Templates>,
+    page: (Limit, Option<Cursor>),
+    wanted: impl Fn(&Template) -> bool,
+) -> Result<Page<Template>, Fault> {
+    let all = sees_all(&cx.caller);
+    pagination::page::<Templates, _>(&world.store, entry, page, |_, seen| {
+        let template = &seen.state;
+        let shown = (all || template.status == TemplateStatus::Published) && wanted(template);
+        Ok(shown.then(|| template.clone()))
+    })
 }
 
 impl Serves<CreateTemplate> for Platform {
@@ -97,14 +93,14 @@ impl Serves<UpdateTemplate> for Platform {
             category: p.category,
             tags: p.tags.map(BoundedSet::into_vec),
         };
-        self.change_template(cx, p.template_id, command).await
+        change_template(cx, p.template_id, command).await
     }
 }
 
 impl Serves<DeleteTemplate> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteTemplate) -> Result<DeletedTemplate, Fault> {
         let id = p.template_id;
-        self.template(id)?;
+        template(&self.world, id)?;
         if self.world.store.get::<RefCount>(&id.to_string())?.is_some() {
             return Err(Fault::NotNow(
                 "instances use this template; archive it with updateTemplateStatus, or delete them first".into(),
@@ -117,13 +113,13 @@ impl Serves<DeleteTemplate> for Platform {
 
 impl Serves<UpdateTemplateStatus> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateTemplateStatus) -> Result<Template, Fault> {
-        self.change_template(cx, p.template_id, Command::SetStatus(p.status)).await
+        change_template(cx, p.template_id, Command::SetStatus(p.status)).await
     }
 }
 
 impl Serves<UpdateTemplateVersion> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateTemplateVersion) -> Result<Template, Fault> {
-        self.change_template(cx, p.template_id, Command::SetVersion(p.version)).await
+        change_template(cx, p.template_id, Command::SetVersion(p.version)).await
     }
 }
 
@@ -131,7 +127,7 @@ impl Serves<UpdateTemplatePricing> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateTemplatePricing) -> Result<Template, Fault> {
         p.pricing.as_ref().map_or(Ok(()), check_pricing)?;
         let command = Command::SetPricing(p.pricing, p.featured);
-        self.change_template(cx, p.template_id, command).await
+        change_template(cx, p.template_id, command).await
     }
 }
 
@@ -162,7 +158,7 @@ fn check_pricing(pricing: &Pricing) -> Result<(), Fault> {
 
 impl Serves<AddTemplateDockerVersion> for Platform {
     async fn serve(&self, cx: &Call, p: AddTemplateDockerVersion) -> Result<Template, Fault> {
-        let template = self.template(p.template_id)?;
+        let template = template(&self.world, p.template_id)?;
         let mut images: BTreeMap<ImageId, Snapshot<Images>> = BTreeMap::new();
         for service in p.services.iter() {
             let found = self.world.store.get::<Images>(&service.image_id)?;
@@ -183,7 +179,7 @@ impl Serves<AddTemplateDockerVersion> for Platform {
         };
         let version = Box::new(version);
         let command = Command::AddVersion { version, images, replaces: Vec::new() };
-        self.change_template(cx, p.template_id, command).await
+        change_template(cx, p.template_id, command).await
     }
 }
 
@@ -202,7 +198,7 @@ impl Serves<GetTemplate> for Platform {
                 ));
             }
         };
-        let template = self.template(id)?.state.clone();
+        let template = template(&self.world, id)?.state.clone();
         if template.status != TemplateStatus::Published && !sees_all(&cx.caller) {
             return Err(Fault::NotFound("template"));
         }
@@ -213,7 +209,7 @@ impl Serves<GetTemplate> for Platform {
 impl Serves<GetTemplates> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplates) -> Result<Page<Template>, Fault> {
         let query = p.query.map(|query| query.as_str().to_lowercase());
-        self.list_templates(cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
+        list_templates(&self.world, cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
             let described = template.description.as_ref().map_or("", |text| text.as_str());
             let tags = template.tags.iter().map(|tag| tag.as_str());
             let mut texts = [template.name.as_str(), described].into_iter().chain(tags);
@@ -227,7 +223,7 @@ impl Serves<GetTemplates> for Platform {
 
 impl Serves<GetFeaturedTemplates> for Platform {
     async fn serve(&self, cx: &Call, p: GetFeaturedTemplates) -> Result<Page<Template>, Fault> {
-        self.list_templates(cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
+        list_templates(&self.world, cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
             template.featured
         })
     }
@@ -236,13 +232,13 @@ impl Serves<GetFeaturedTemplates> for Platform {
 impl Serves<GetTemplatesByCategory> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplatesByCategory) -> Result<Page<Template>, Fault> {
         let entry = TemplateIndex::Category { category: p.category };
-        self.list_templates(cx, &entry, (p.limit, p.cursor), |_| true)
+        list_templates(&self.world, cx, &entry, (p.limit, p.cursor), |_| true)
     }
 }
 
 impl Serves<GetTemplateStats> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplateStats) -> Result<TemplateStats, Fault> {
-        self.template(p.template_id)?;
+        template(&self.world, p.template_id)?;
         let store = &self.world.store;
         let mut stats = TemplateStats {
             instances: InstanceCounts { total: 0, running: 0 },

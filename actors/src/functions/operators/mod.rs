@@ -1,13 +1,20 @@
 //! The handlers of the group Operators.
 
 mod attention;
-mod overview;
+pub mod overview;
 mod service_info;
 
 use super::people::accounts::view;
 use crate::{
     call::{authz, context::Call, platform::Platform},
-    kinds::people::accounts::{self, Accounts},
+    functions::{
+        operators::overview::clock_check,
+        people::{accounts::account_of, organizations::all_organizations, projects::all_projects},
+    },
+    kinds::{
+        people::accounts::{self, Accounts},
+        world::World,
+    },
     runtime::{
         audit::{Event, EventIndex},
         clock_watch,
@@ -27,24 +34,22 @@ use contract::{
 };
 use std::ops::ControlFlow;
 
-impl Platform {
-    /// The actors that `wanted` picks. Actors that are not running come first.
-    pub fn actors(&self, now: Timestamp, wanted: impl Fn(&Actor) -> bool) -> Vec<Actor> {
-        let mut found = Vec::new();
-        self.world.registry.each(|health| {
-            let actor = health.observe(now);
-            if wanted(&actor) {
-                found.push(actor);
-            }
-        });
-        found.sort_by_cached_key(place);
-        found
-    }
+/// The actors that `wanted` picks. Actors that are not running come first.
+pub fn actors(world: &World, now: Timestamp, wanted: impl Fn(&Actor) -> bool) -> Vec<Actor> {
+    let mut found = Vec::new();
+    world.registry.each(|health| {
+        let actor = health.observe(now);
+        if wanted(&actor) {
+            found.push(actor);
+        }
+    });
+    found.sort_by_cached_key(place);
+    found
 }
 
 impl Serves<GetActors> for Platform {
     async fn serve(&self, cx: &Call, p: GetActors) -> Result<ActorList, Fault> {
-        let mut items = self.actors(cx.now, |actor| {
+        let mut items = actors(&self.world, cx.now, |actor| {
             p.kind.as_ref().is_none_or(|kind| actor.kind == kind.as_str())
                 && p.state.is_none_or(|state| actor.state == state)
                 && p.query.as_ref().is_none_or(|query| actor.id.contains(query.as_str()))
@@ -71,7 +76,7 @@ impl Serves<GetUsers> for Platform {
     async fn serve(&self, _: &Call, p: GetUsers) -> Result<Page<User>, Fault> {
         let email = p.query.as_ref().and_then(|query| query.as_str().parse::<Email>().ok());
         if let Some((id, account)) =
-            email.map(|email| self.account_of(&email)).transpose()?.flatten()
+            email.map(|email| account_of(&self.world, &email)).transpose()?.flatten()
         {
             let user = view(self, id, &account)?;
             return Ok(Page::new(vec![user], None));
@@ -87,7 +92,7 @@ impl Serves<GetUsers> for Platform {
 
 impl Serves<GetOrganizations> for Platform {
     async fn serve(&self, _: &Call, p: GetOrganizations) -> Result<Page<Organization>, Fault> {
-        self.all_organizations((p.limit, p.cursor), |id, organization| {
+        all_organizations(&self.world, (p.limit, p.cursor), |id, organization| {
             is_meant(p.query.as_ref(), &id.to_string(), &[organization.name.as_str()])
         })
     }
@@ -95,7 +100,7 @@ impl Serves<GetOrganizations> for Platform {
 
 impl Serves<GetAllProjects> for Platform {
     async fn serve(&self, _: &Call, p: GetAllProjects) -> Result<Page<Project>, Fault> {
-        self.all_projects(None, (p.limit, p.cursor), |project| {
+        all_projects(&self.world, None, (p.limit, p.cursor), |project| {
             is_meant(p.query.as_ref(), &project.id.to_string(), &[project.name.as_str()])
         })
     }
@@ -108,7 +113,7 @@ impl Serves<RestartActor> for Platform {
             return Err(Fault::NotFound("actor in memory"));
         }
         cx.note(id);
-        let actor = self.actors(cx.now, |actor| actor.id == id).into_iter().next();
+        let actor = actors(&self.world, cx.now, |actor| actor.id == id).into_iter().next();
         actor.ok_or(Fault::NotFound("actor in memory"))
     }
 }
@@ -117,7 +122,7 @@ impl Serves<ConfirmClock> for Platform {
     async fn serve(&self, cx: &Call, _: ConfirmClock) -> Result<ClockCheck, Fault> {
         clock_watch::confirm(&self.world.store, &self.world.ports.clock).await?;
         cx.note("clock");
-        Ok(self.clock_check())
+        Ok(clock_check(&self.world))
     }
 }
 
@@ -137,7 +142,7 @@ impl Serves<SetTier> for Platform {
 
 impl Serves<GetAuditLog> for Platform {
     async fn serve(&self, _: &Call, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
-        self.audit_log(p)
+        audit_log(&self.world, p)
     }
 }
 
@@ -145,28 +150,26 @@ impl Serves<GetOwnAuditLog> for Platform {
     async fn serve(&self, cx: &Call, p: GetOwnAuditLog) -> Result<Page<AuditEvent>, Fault> {
         let GetOwnAuditLog { function, resource, since, limit, cursor } = p;
         let user_id = Some(cx.user()?.id);
-        self.audit_log(GetAuditLog { user_id, function, resource, since, limit, cursor })
+        audit_log(&self.world, GetAuditLog { user_id, function, resource, since, limit, cursor })
     }
 }
 
-impl Platform {
-    fn audit_log(&self, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
-        let store = &self.world.store;
-        let keys = |after: Option<&EventId>, limit| match p.user_id {
-            Some(user) => store.newest(&EventIndex::User { user }, after, limit),
-            None => store.keys::<Event>(after, limit),
-        };
-        let is = |wanted: &Option<Name>, text: &str| {
-            wanted.as_ref().is_none_or(|wanted| wanted.as_str() == text)
-        };
-        pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
-            let event = &event.0;
-            // The newest events come first, so all that follow are older.
-            if p.since.is_some_and(|since| event.at < since) {
-                return Ok(ControlFlow::Break(()));
-            }
-            let wanted = is(&p.function, &event.function) && is(&p.resource, &event.resource);
-            Ok(ControlFlow::Continue(wanted.then(|| event.clone())))
-        })
-    }
+fn audit_log(world: &World, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
+    let store = &world.store;
+    let keys = |after: Option<&EventId>, limit| match p.user_id {
+        Some(user) => store.newest(&EventIndex::User { user }, after, limit),
+        None => store.keys::<Event>(after, limit),
+    };
+    let is = |wanted: &Option<Name>, text: &str| {
+        wanted.as_ref().is_none_or(|wanted| wanted.as_str() == text)
+    };
+    pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
+        let event = &event.0;
+        // The newest events come first, so all that follow are older.
+        if p.since.is_some_and(|since| event.at < since) {
+            return Ok(ControlFlow::Break(()));
+        }
+        let wanted = is(&p.function, &event.function) && is(&p.resource, &event.resource);
+        Ok(ControlFlow::Continue(wanted.then(|| event.clone())))
+    })
 }

@@ -21,6 +21,7 @@ use crate::{
             instances::{InstanceIndex, Instances},
         },
         table::{self, Owned, Visitor},
+        world::World,
     },
     runtime::{
         clock_watch,
@@ -47,8 +48,8 @@ const BACKUPS: usize = 8;
 impl Serves<GetOverview> for Platform {
     async fn serve(&self, cx: &Call, _: GetOverview) -> Result<Overview, Fault> {
         let (store, now) = (&self.world.store, cx.now);
-        let (counts, troubled) = self.census(now);
-        let readiness = self.readiness(now);
+        let (counts, troubled) = census(&self.world, now);
+        let readiness = readiness(&self.world, now);
         let unsettled = store.oldest::<Checkouts>(&CheckoutIndex::Unsettled, None, MOST)?;
         let disk = self.world.ports.machine.disk();
         let mut facts = Facts {
@@ -101,86 +102,84 @@ impl Serves<GetOverview> for Platform {
     }
 }
 
-impl Platform {
-    /// Whether the service answers calls, and the state of its parts.
-    pub fn readiness(&self, now: Timestamp) -> Readiness {
-        let flush = self.world.store.raw().last_flush_ms();
-        let (mut restarting, mut gave_up, mut stuck) = (0, 0, 0);
-        self.world.registry.each(|health| match health.state(now) {
-            ActorState::Running => {}
-            ActorState::Restarting => restarting += 1,
-            ActorState::GaveUp => gave_up += 1,
-            ActorState::Stuck => stuck += 1,
-        });
-        let actors_ok = gave_up == 0 && stuck == 0;
-        let clock = self.clock_check();
-        let engine = self.world.engine_health.status();
-        let status = match (&flush, actors_ok && clock.ok && engine.unreachable.is_none()) {
-            _ if self.world.is_stopping() || !engine.checked => ReadyState::Starting,
-            (Err(_), _) => ReadyState::Starting,
-            (Ok(_), true) => ReadyState::Ready,
-            (Ok(_), false) => ReadyState::Degraded,
-        };
-        Readiness {
-            status,
-            checks: Checks {
-                store: StoreCheck { ok: flush.is_ok(), flush_ms: flush.ok().flatten() },
-                actors: ActorsCheck { ok: actors_ok, restarting, gave_up },
-                engine: EngineCheck {
-                    ok: engine.unreachable.is_none(),
-                    since: engine.unreachable.as_ref().map(|(since, _)| *since),
-                    // The engine's own error names paths of this machine: only the log has it.
-                    error: engine
-                        .unreachable
-                        .map(|_| "the container engine does not answer; the log says why".into()),
-                    orphans: engine.orphans,
-                },
-                clock,
+/// Whether the service answers calls, and the state of its parts.
+pub fn readiness(world: &World, now: Timestamp) -> Readiness {
+    let flush = world.store.raw().last_flush_ms();
+    let (mut restarting, mut gave_up, mut stuck) = (0, 0, 0);
+    world.registry.each(|health| match health.state(now) {
+        ActorState::Running => {}
+        ActorState::Restarting => restarting += 1,
+        ActorState::GaveUp => gave_up += 1,
+        ActorState::Stuck => stuck += 1,
+    });
+    let actors_ok = gave_up == 0 && stuck == 0;
+    let clock = clock_check(world);
+    let engine = world.engine_health.status();
+    let status = match (&flush, actors_ok && clock.ok && engine.unreachable.is_none()) {
+        _ if world.is_stopping() || !engine.checked => ReadyState::Starting,
+        (Err(_), _) => ReadyState::Starting,
+        (Ok(_), true) => ReadyState::Ready,
+        (Ok(_), false) => ReadyState::Degraded,
+    };
+    Readiness {
+        status,
+        checks: Checks {
+            store: StoreCheck { ok: flush.is_ok(), flush_ms: flush.ok().flatten() },
+            actors: ActorsCheck { ok: actors_ok, restarting, gave_up },
+            engine: EngineCheck {
+                ok: engine.unreachable.is_none(),
+                since: engine.unreachable.as_ref().map(|(since, _)| *since),
+                // The engine's own error names paths of this machine: only the log has it.
+                error: engine
+                    .unreachable
+                    .map(|_| "the container engine does not answer; the log says why".into()),
+                orphans: engine.orphans,
             },
-            version: env!("CARGO_PKG_VERSION").into(),
-            uptime_ms: now.since(self.world.started_at).as_millis() as u64,
-        }
+            clock,
+        },
+        version: env!("CARGO_PKG_VERSION").into(),
+        uptime_ms: now.since(world.started_at).as_millis() as u64,
     }
+}
 
-    /// Whether the clock runs evenly. A store that cannot be read has its own check.
-    pub fn clock_check(&self) -> ClockCheck {
-        let jump = clock_watch::jump(&self.world.store).ok().flatten();
-        ClockCheck {
-            ok: jump.is_none(),
-            since: jump.map(|jump| jump.at),
-            jumped_seconds: jump.map(|jump| jump.by_ms / 1000),
-        }
+/// Whether the clock runs evenly. A store that cannot be read has its own check.
+pub fn clock_check(world: &World) -> ClockCheck {
+    let jump = clock_watch::jump(&world.store).ok().flatten();
+    ClockCheck {
+        ok: jump.is_none(),
+        since: jump.map(|jump| jump.at),
+        jumped_seconds: jump.map(|jump| jump.by_ms / 1000),
     }
+}
 
-    /// The number of actors by kind, and those that are not well or were restarted.
-    fn census(&self, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
-        let mut kinds = BTreeMap::new();
-        let mut troubled = Vec::new();
-        self.world.registry.each(|health| {
-            let (state, restarts) = (health.state(now), health.restarts());
-            let count = kinds.entry(health.kind()).or_insert_with(|| ActorCount {
-                kind: health.kind().to_owned(),
-                running: 0,
-                restarting: 0,
-                gave_up: 0,
-                stuck: 0,
-                messages: 0,
-                restarts: 0,
-            });
-            match state {
-                ActorState::Running => count.running += 1,
-                ActorState::Restarting => count.restarting += 1,
-                ActorState::GaveUp => count.gave_up += 1,
-                ActorState::Stuck => count.stuck += 1,
-            }
-            count.messages += health.queue().taken();
-            count.restarts += restarts;
-            if state != ActorState::Running || restarts > 0 {
-                troubled.push(health.observe(now));
-            }
+/// The number of actors by kind, and those that are not well or were restarted.
+fn census(world: &World, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
+    let mut kinds = BTreeMap::new();
+    let mut troubled = Vec::new();
+    world.registry.each(|health| {
+        let (state, restarts) = (health.state(now), health.restarts());
+        let count = kinds.entry(health.kind()).or_insert_with(|| ActorCount {
+            kind: health.kind().to_owned(),
+            running: 0,
+            restarting: 0,
+            gave_up: 0,
+            stuck: 0,
+            messages: 0,
+            restarts: 0,
         });
-        (kinds.into_values().collect(), troubled)
-    }
+        match state {
+            ActorState::Running => count.running += 1,
+            ActorState::Restarting => count.restarting += 1,
+            ActorState::GaveUp => count.gave_up += 1,
+            ActorState::Stuck => count.stuck += 1,
+        }
+        count.messages += health.queue().taken();
+        count.restarts += restarts;
+        if state != ActorState::Running || restarts > 0 {
+            troubled.push(health.observe(now));
+        }
+    });
+    (kinds.into_values().collect(), troubled)
 }
 
 /// The records with these keys.

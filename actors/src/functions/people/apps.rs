@@ -3,7 +3,8 @@
 use crate::{
     call::{context::Call, platform::Platform},
     functions::{
-        commerce::checkouts::unsettled::Whole, delivery::repositories::of_app as repository_of,
+        commerce::checkouts::unsettled::{Whole, refuse_unsettled},
+        delivery::repositories::of_app as repository_of,
     },
     kinds::{
         commerce::{checkouts::Checkouts, subscriptions::Subscriptions},
@@ -37,6 +38,7 @@ use contract::{
     text::StoreIdentifier,
 };
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use store::Snapshot;
 
 /// An app as its members see it.
@@ -58,41 +60,44 @@ fn view(world: &World, id: AppId, app: &App) -> Result<wire::App, Fault> {
     })
 }
 
-impl Platform {
-    /// Adds what is deleted with an app, and the instances whose volumes are kept.
-    pub(crate) async fn add_contents(
-        &self,
-        app: AppId,
-        sum: &mut Contents,
-        kept: &mut Vec<InstanceId>,
-    ) -> Result<(), Fault> {
-        let (store, entry) = (&self.world.store, Under::<Apps>(app));
-        sum.apps += 1;
-        let mut after = None;
-        while let Some(page) = store.next_page::<Instances>(&entry, &mut after).await? {
-            for id in page {
-                let Some(seen) = store.get::<Instances>(&id)? else { continue };
-                sum.instances += u64::from(!seen.is_deleted());
-                kept.extend((!seen.delete_data).then_some(id));
-            }
+/// Adds what is deleted with an app, and the instances whose volumes are kept.
+pub(crate) async fn add_contents(
+    world: &World,
+    app: AppId,
+    sum: &mut Contents,
+    kept: &mut Vec<InstanceId>,
+) -> Result<(), Fault> {
+    let (store, entry) = (&world.store, Under::<Apps>(app));
+    sum.apps += 1;
+    let mut after = None;
+    while let Some(page) = store.next_page::<Instances>(&entry, &mut after).await? {
+        for id in page {
+            let Some(seen) = store.get::<Instances>(&id)? else { continue };
+            sum.instances += u64::from(!seen.is_deleted());
+            kept.extend((!seen.delete_data).then_some(id));
         }
-        sum.backups += store.count_all::<Backups>(&entry).await?;
-        sum.deployments += store.count_all::<Deployments>(&entry).await?;
-        sum.builds += store.count_all::<Builds>(&entry).await?;
-        sum.artifacts += store.count_all::<Artifacts>(&entry).await?;
-        sum.releases += store.count_all::<Releases>(&entry).await?;
-        sum.credentials += store.count_all::<Credentials>(&entry).await?;
-        sum.deploy_tokens += store.count_all::<Tokens>(&entry).await?;
-        sum.checkouts += store.count_all::<Checkouts>(&entry).await?;
-        sum.subscriptions += store.count_all::<Subscriptions>(&entry).await?;
-        Ok(())
     }
+    sum.backups += store.count_all::<Backups>(&entry).await?;
+    sum.deployments += store.count_all::<Deployments>(&entry).await?;
+    sum.builds += store.count_all::<Builds>(&entry).await?;
+    sum.artifacts += store.count_all::<Artifacts>(&entry).await?;
+    sum.releases += store.count_all::<Releases>(&entry).await?;
+    sum.credentials += store.count_all::<Credentials>(&entry).await?;
+    sum.deploy_tokens += store.count_all::<Tokens>(&entry).await?;
+    sum.checkouts += store.count_all::<Checkouts>(&entry).await?;
+    sum.subscriptions += store.count_all::<Subscriptions>(&entry).await?;
+    Ok(())
+}
 
-    async fn change_app(&self, cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
-        let world = self.world.clone();
-        let show = move |app: &App| view(&world, id, app);
-        cx.to::<Apps>(id).change(command, show).await
-    }
+async fn change_app(
+    world: &Arc<World>,
+    cx: &Call,
+    id: AppId,
+    command: Command,
+) -> Result<wire::App, Fault> {
+    let world = world.clone();
+    let show = move |app: &App| view(&world, id, app);
+    cx.to::<Apps>(id).change(command, show).await
 }
 
 /// The platforms in the order in which replies show them.
@@ -131,7 +136,7 @@ impl Serves<UpdateApp> for Platform {
             bundle_id: p.bundle_id,
             package_name: p.package_name,
         };
-        self.change_app(cx, id, command).await
+        change_app(&self.world, cx, id, command).await
     }
 }
 
@@ -139,15 +144,15 @@ impl Serves<SetChannelPolicy> for Platform {
     async fn serve(&self, cx: &Call, p: SetChannelPolicy) -> Result<wire::App, Fault> {
         let SetChannelPolicy { app_id, channel, minimum_trust, signer, attested_by } = p;
         let policy = ChannelPolicy { channel, minimum_trust, signer, attested_by };
-        self.change_app(cx, app_id, Command::SetChannelPolicy(policy)).await
+        change_app(&self.world, cx, app_id, Command::SetChannelPolicy(policy)).await
     }
 }
 
 impl Serves<DeleteApp> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteApp) -> Result<DeletedApp, Fault> {
-        self.refuse_unsettled(Whole::App(p.app_id)).await?;
+        refuse_unsettled(&self.world, Whole::App(p.app_id)).await?;
         let (mut deleted, mut kept_instances) = (Contents::default(), Vec::new());
-        self.add_contents(p.app_id, &mut deleted, &mut kept_instances).await?;
+        add_contents(&self.world, p.app_id, &mut deleted, &mut kept_instances).await?;
         let reply = DeletedApp { deleted, kept_instances };
         cx.to::<Apps>(p.app_id).change(Command::Delete, move |_| Ok(reply.clone())).await
     }

@@ -7,11 +7,17 @@ use crate::{
         lookup::Ancestry,
         platform::Platform,
     },
-    functions::commerce::checkouts::unsettled::Whole,
-    kinds::people::{
-        apps::Apps,
-        organizations::Organizations,
-        projects::{Command, Projects},
+    functions::{
+        commerce::checkouts::unsettled::{Whole, refuse_unsettled},
+        people::apps::add_contents,
+    },
+    kinds::{
+        people::{
+            apps::Apps,
+            organizations::Organizations,
+            projects::{Command, Projects},
+        },
+        world::World,
     },
     runtime::{
         entries::Under,
@@ -57,7 +63,7 @@ impl Serves<CreateProject> for Platform {
 impl Serves<GetProjects> for Platform {
     async fn serve(&self, cx: &Call, p: GetProjects) -> Result<Page<Project>, Fault> {
         let Some(user) = cx.listed_user()?.map(|user| user.id) else {
-            return self.all_projects(p.organization_id, (p.limit, p.cursor), |project| {
+            return all_projects(&self.world, p.organization_id, (p.limit, p.cursor), |project| {
                 is_searched(p.query.as_ref(), project)
             });
         };
@@ -96,23 +102,21 @@ fn is_searched(query: Option<&Query>, project: &Project) -> bool {
     is_meant(query, &project.id.to_string(), &[project.name.as_str(), description])
 }
 
-impl Platform {
-    /// Lists the projects of one organization or of all, whether the caller is a member or not.
-    pub fn all_projects(
-        &self,
-        organization: Option<OrganizationId>,
-        page: (Limit, Option<Cursor>),
-        wanted: impl Fn(&Project) -> bool,
-    ) -> Result<Page<Project>, Fault> {
-        let store = &self.world.store;
-        let view = |id, seen: &Snapshot<Projects>| {
-            let is_there = || Ancestry::of(store, Subject::Project(id), None).is_ok();
-            Ok((wanted(seen) && is_there()).then(|| seen.state.clone()))
-        };
-        match organization {
-            Some(id) => pagination::page(store, &Under::<Organizations>(id), page, view),
-            None => pagination::whole(store, page, view),
-        }
+/// Lists the projects of one organization or of all, whether the caller is a member or not.
+pub fn all_projects(
+    world: &World,
+    organization: Option<OrganizationId>,
+    page: (Limit, Option<Cursor>),
+    wanted: impl Fn(&Project) -> bool,
+) -> Result<Page<Project>, Fault> {
+    let store = &world.store;
+    let view = |id, seen: &Snapshot<Projects>| {
+        let is_there = || Ancestry::of(store, Subject::Project(id), None).is_ok();
+        Ok((wanted(seen) && is_there()).then(|| seen.state.clone()))
+    };
+    match organization {
+        Some(id) => pagination::page(store, &Under::<Organizations>(id), page, view),
+        None => pagination::whole(store, page, view),
     }
 }
 
@@ -152,13 +156,13 @@ fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
 
 impl Serves<DeleteProject> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteProject) -> Result<DeletedProject, Fault> {
-        self.refuse_unsettled(Whole::Project(p.project_id)).await?;
+        refuse_unsettled(&self.world, Whole::Project(p.project_id)).await?;
         let (store, apps) = (&self.world.store, Under::<Projects>(p.project_id));
         let (mut contents, mut kept_instances) = (Contents::default(), Vec::new());
         let mut after = None;
         while let Some(page) = store.next_page::<Apps>(&apps, &mut after).await? {
             for app in page {
-                self.add_contents(app, &mut contents, &mut kept_instances).await?;
+                add_contents(&self.world, app, &mut contents, &mut kept_instances).await?;
             }
         }
         let reply = DeletedProject { deleted: contents, kept_instances };

@@ -2,13 +2,16 @@
 
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::commerce::{
-        checkouts::{
-            CheckoutClaim, Checkouts, Command, New, Ordered, Price, RequestId, State,
-            price::{Account, price},
-            view::session,
+    kinds::{
+        commerce::{
+            checkouts::{
+                CheckoutClaim, Checkouts, Command, New, Ordered, Price, RequestId, State,
+                price::{Account, price},
+                view::session,
+            },
+            provider_key::provider_key,
         },
-        provider_key::provider_key,
+        world::World,
     },
     runtime::resource::Input,
 };
@@ -23,12 +26,12 @@ const OPENS_WITHIN: Duration = Duration::from_secs(25);
 
 impl Serves<CreateCheckout> for Platform {
     async fn serve(&self, cx: &Call, p: CreateCheckout) -> Result<CheckoutSession, Fault> {
-        let id = self.begin_checkout(cx, p).await?;
-        let mut state = self.checkout(id)?;
+        let id = begin_checkout(&self.world, cx, p).await?;
+        let mut state = checkout(&self.world, id)?;
         if !state.is_open() {
             // Without a page after that time, the same call can wait for it again.
             let _ = self.world.to::<Checkouts>(id).wait_idle(OPENS_WITHIN).await;
-            state = self.checkout(id)?;
+            state = checkout(&self.world, id)?;
         }
         let opened = session(id, &state).ok_or_else(|| match &state.problem {
             Some(problem) if !problem.unreachable => Fault::Refused(problem.text.clone()),
@@ -52,72 +55,69 @@ fn unreachable(state: &State) -> Fault {
     })
 }
 
-impl Platform {
-    /// The checkout of this call: a new one, or that of an earlier call with the same request id.
-    async fn begin_checkout(&self, cx: &Call, p: CreateCheckout) -> Result<CheckoutId, Fault> {
-        let world = &self.world;
-        let request = cx.idempotency.as_ref().map(|request| RequestId {
-            key: request.key.clone(),
-            fingerprint: request.fingerprint.clone(),
-        });
-        if let Some(request) = &request {
-            let claim = CheckoutClaim::Request { key: request.key.clone() };
-            if let Some(id) = world.store.holder::<Checkouts>(&claim)? {
-                let state = self.checkout(id)?;
-                if state.request.as_ref() != Some(request) {
-                    return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));
-                }
-                if state.can_begin_again() {
-                    self.world.to::<Checkouts>(id).ask(Command::Again).await?;
-                }
-                return Ok(id);
+/// The checkout of this call: a new one, or that of an earlier call with the same request id.
+async fn begin_checkout(world: &World, cx: &Call, p: CreateCheckout) -> Result<CheckoutId, Fault> {
+    let request = cx.idempotency.as_ref().map(|request| RequestId {
+        key: request.key.clone(),
+        fingerprint: request.fingerprint.clone(),
+    });
+    if let Some(request) = &request {
+        let claim = CheckoutClaim::Request { key: request.key.clone() };
+        if let Some(id) = world.store.holder::<Checkouts>(&claim)? {
+            let state = checkout(world, id)?;
+            if state.request.as_ref() != Some(request) {
+                return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));
             }
+            if state.can_begin_again() {
+                world.to::<Checkouts>(id).ask(Command::Again).await?;
+            }
+            return Ok(id);
         }
-        let account = self.account(p.app_id)?;
-        let price = price(world, &account, &p).await?;
-        let id: CheckoutId = world.ports.random.id(cx.now);
-        let return_to = match p.callback_url {
-            Some(url) => url,
-            None => {
-                let page = format!("{}/checkouts/{}", world.ports.site.api_url, Reference(id));
-                page.parse().map_err(|_| Fault::Internal)?
-            }
-        };
-        let ordered = Ordered {
-            price,
-            store_id: p.store_id,
-            customer: p.customer,
-            return_to,
-            metadata: p.metadata,
-        };
-        let new = New { app_id: p.app_id, provider: account.provider, ordered, request };
-        cx.to::<Checkouts>(id).tell(Input::Create(Box::new(new))).await?;
-        Ok(id)
     }
-
-    /// The account for which the app stored a credential last.
-    fn account(&self, app: AppId) -> Result<Account, Fault> {
-        let mut newest: Option<Account> = None;
-        for provider in PaymentProvider::ALL {
-            if let Some((key, credential)) = provider_key(&self.world, app, provider)?
-                && newest
-                    .as_ref()
-                    .is_none_or(|other| other.credential.updated_at <= credential.updated_at)
-            {
-                newest = Some(Account { provider, key, credential });
-            }
+    let account = account(world, p.app_id)?;
+    let price = price(world, &account, &p).await?;
+    let id: CheckoutId = world.ports.random.id(cx.now);
+    let return_to = match p.callback_url {
+        Some(url) => url,
+        None => {
+            let page = format!("{}/checkouts/{}", world.ports.site.api_url, Reference(id));
+            page.parse().map_err(|_| Fault::Internal)?
         }
-        newest.ok_or_else(|| {
-            Fault::NotNow(
-                "the app takes no payments yet: store a credential of the kind paystack or stripe \
-                 with svc_setCredential"
-                    .into(),
-            )
-        })
-    }
+    };
+    let ordered = Ordered {
+        price,
+        store_id: p.store_id,
+        customer: p.customer,
+        return_to,
+        metadata: p.metadata,
+    };
+    let new = New { app_id: p.app_id, provider: account.provider, ordered, request };
+    cx.to::<Checkouts>(id).tell(Input::Create(Box::new(new))).await?;
+    Ok(id)
+}
 
-    pub(super) fn checkout(&self, id: CheckoutId) -> Result<State, Fault> {
-        let seen = self.world.store.get::<Checkouts>(&id)?.filter(|seen| !seen.state.deleting);
-        Ok(seen.ok_or(Fault::NotFound("checkout"))?.state.clone())
+/// The account for which the app stored a credential last.
+fn account(world: &World, app: AppId) -> Result<Account, Fault> {
+    let mut newest: Option<Account> = None;
+    for provider in PaymentProvider::ALL {
+        if let Some((key, credential)) = provider_key(world, app, provider)?
+            && newest
+                .as_ref()
+                .is_none_or(|other| other.credential.updated_at <= credential.updated_at)
+        {
+            newest = Some(Account { provider, key, credential });
+        }
     }
+    newest.ok_or_else(|| {
+        Fault::NotNow(
+            "the app takes no payments yet: store a credential of the kind paystack or stripe \
+             with svc_setCredential"
+                .into(),
+        )
+    })
+}
+
+pub(super) fn checkout(world: &World, id: CheckoutId) -> Result<State, Fault> {
+    let seen = world.store.get::<Checkouts>(&id)?.filter(|seen| !seen.state.deleting);
+    Ok(seen.ok_or(Fault::NotFound("checkout"))?.state.clone())
 }

@@ -6,10 +6,15 @@ pub mod unsettled;
 
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::commerce::subscriptions::check as check_subscription,
-    kinds::commerce::checkouts::{
-        CheckoutIndex, Checkouts, Command, State,
-        view::{status, view},
+    functions::commerce::{
+        checkouts::create::checkout, subscriptions::check as check_subscription,
+    },
+    kinds::{
+        commerce::checkouts::{
+            CheckoutIndex, Checkouts, Command, State,
+            view::{status, view},
+        },
+        world::World,
     },
     runtime::pagination,
 };
@@ -29,51 +34,45 @@ const FRESH: Duration = Duration::from_secs(2);
 
 impl Serves<VerifyCheckout> for Platform {
     async fn serve(&self, cx: &Call, p: VerifyCheckout) -> Result<CheckoutStatus, Fault> {
-        self.verify_checkout(p.reference, cx.now).await
+        verify_checkout(&self.world, p.reference, cx.now).await
     }
 }
 
-impl Platform {
-    /// Looks at the payment, unless that cannot change anything.
-    pub async fn verify_checkout(
-        &self,
-        reference: Reference,
-        now: Timestamp,
-    ) -> Result<CheckoutStatus, Fault> {
-        let Reference(id) = reference;
-        let seen = self.world.store.get::<Checkouts>(&id)?;
-        let seen = seen.filter(|seen| !seen.state.deleting).ok_or(Fault::NotFound("checkout"))?;
-        let is_fresh_in = |state: &State| state.looked_at.is_some_and(|at| now < at + FRESH);
-        let is_fresh = is_fresh_in(&seen.state);
-        if !is_undecided(&seen.state) || (is_fresh && !seen.state.looking) {
-            return self.status(id, &seen.state, now);
-        }
-        if !is_fresh {
-            self.world.to::<Checkouts>(id).ask(Command::Look).await?;
-        }
-        // The buyer waits for what is known of the payment, and not for the shop.
-        let _ = self
-            .world
-            .to::<Checkouts>(id)
-            .wait_until(LOOKS_WITHIN, |state| !is_undecided(state))
-            .await;
-        let state = self.checkout(id)?;
-        let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
-        if is_undecided(&state) && (!is_fresh_in(&state) || is_unreachable) {
-            return Err(Fault::Unavailable("the payment provider"));
-        }
-        self.status(id, &state, now)
+/// Looks at the payment, unless that cannot change anything.
+pub async fn verify_checkout(
+    world: &World,
+    reference: Reference,
+    now: Timestamp,
+) -> Result<CheckoutStatus, Fault> {
+    let Reference(id) = reference;
+    let seen = world.store.get::<Checkouts>(&id)?;
+    let seen = seen.filter(|seen| !seen.state.deleting).ok_or(Fault::NotFound("checkout"))?;
+    let is_fresh_in = |state: &State| state.looked_at.is_some_and(|at| now < at + FRESH);
+    let is_fresh = is_fresh_in(&seen.state);
+    if !is_undecided(&seen.state) || (is_fresh && !seen.state.looking) {
+        return status_now(world, id, &seen.state, now);
     }
+    if !is_fresh {
+        world.to::<Checkouts>(id).ask(Command::Look).await?;
+    }
+    // The buyer waits for what is known of the payment, and not for the shop.
+    let _ = world.to::<Checkouts>(id).wait_until(LOOKS_WITHIN, |state| !is_undecided(state)).await;
+    let state = checkout(world, id)?;
+    let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
+    if is_undecided(&state) && (!is_fresh_in(&state) || is_unreachable) {
+        return Err(Fault::Unavailable("the payment provider"));
+    }
+    status_now(world, id, &state, now)
+}
 
-    /// What is known of a payment, without asking the provider.
-    pub fn checkout_status(
-        &self,
-        reference: Reference,
-        now: Timestamp,
-    ) -> Result<CheckoutStatus, Fault> {
-        let Reference(id) = reference;
-        self.status(id, &self.checkout(id)?, now)
-    }
+/// What is known of a payment, without asking the provider.
+pub fn checkout_status(
+    world: &World,
+    reference: Reference,
+    now: Timestamp,
+) -> Result<CheckoutStatus, Fault> {
+    let Reference(id) = reference;
+    status_now(world, id, &checkout(world, id)?, now)
 }
 
 /// Whether the provider may say something else than what is known.
@@ -82,19 +81,17 @@ fn is_undecided(state: &State) -> bool {
     state.is_open() && matches!(state.state, S::AwaitingPayment | S::Failed | S::Abandoned)
 }
 
-impl Platform {
-    fn status(
-        &self,
-        id: CheckoutId,
-        state: &State,
-        now: Timestamp,
-    ) -> Result<CheckoutStatus, Fault> {
-        let subscription = match state.subscription {
-            Some(subscription) => check_subscription(&self.world, subscription, now)?,
-            None => None,
-        };
-        status(id, state, subscription)
-    }
+fn status_now(
+    world: &World,
+    id: CheckoutId,
+    state: &State,
+    now: Timestamp,
+) -> Result<CheckoutStatus, Fault> {
+    let subscription = match state.subscription {
+        Some(subscription) => check_subscription(world, subscription, now)?,
+        None => None,
+    };
+    status(id, state, subscription)
 }
 
 impl Serves<GetCheckouts> for Platform {

@@ -1,10 +1,10 @@
 //! Money that arrived and is not settled keeps what it was paid for.
 
 use crate::{
-    call::platform::Platform,
     kinds::{
         commerce::checkouts::CheckoutIndex,
         people::{apps::Apps, organizations::Organizations, projects::Projects},
+        world::World,
     },
     runtime::entries::Under,
 };
@@ -21,61 +21,63 @@ pub enum Whole {
     Organization(OrganizationId),
 }
 
-impl Platform {
-    /// Refuses the deletion of what has payments that are not settled. A payment that arrives while
-    /// the deletion is under way is told to people instead.
-    pub async fn refuse_unsettled(&self, whole: Whole) -> Result<(), Fault> {
-        let mut found = Vec::new();
-        self.add_unsettled(whole, &mut found).await?;
-        match found.as_slice() {
-            [] => Ok(()),
-            [first, others @ ..] => Err(Fault::NotNow(format!(
-                "the payment {}{} not settled; see svc_getCheckout for the reason, and refund it at the \
-                 provider or settle it with svc_settleCheckout",
-                Reference(*first),
-                match others.len() {
-                    0 => " is".into(),
-                    more => format!(" and {more} more are"),
-                }
-            ))),
-        }
-    }
-
-    /// Adds the payments that are not settled.
-    async fn add_unsettled(&self, whole: Whole, found: &mut Vec<CheckoutId>) -> Result<(), Fault> {
-        match whole {
-            Whole::App(app) => self.add_unsettled_of(app, found),
-            Whole::Project(id) => self.add_unsettled_of_project(id, found).await,
-            Whole::Organization(id) => {
-                let (projects, mut after) = (Under::<Organizations>(id), None);
-                let store = &self.world.store;
-                while let Some(page) = store.next_page::<Projects>(&projects, &mut after).await? {
-                    for project in page {
-                        self.add_unsettled_of_project(project, found).await?;
-                    }
-                }
-                Ok(())
+/// Refuses the deletion of what has payments that are not settled. A payment that arrives while
+/// the deletion is under way is told to people instead.
+pub async fn refuse_unsettled(world: &World, whole: Whole) -> Result<(), Fault> {
+    let mut found = Vec::new();
+    add_unsettled(world, whole, &mut found).await?;
+    match found.as_slice() {
+        [] => Ok(()),
+        [first, others @ ..] => Err(Fault::NotNow(format!(
+            "the payment {}{} not settled; see svc_getCheckout for the reason, and refund it at the \
+             provider or settle it with svc_settleCheckout",
+            Reference(*first),
+            match others.len() {
+                0 => " is".into(),
+                more => format!(" and {more} more are"),
             }
-        }
+        ))),
     }
+}
 
-    async fn add_unsettled_of_project(
-        &self,
-        id: ProjectId,
-        found: &mut Vec<CheckoutId>,
-    ) -> Result<(), Fault> {
-        let (apps, mut after) = (Under::<Projects>(id), None);
-        while let Some(page) = self.world.store.next_page::<Apps>(&apps, &mut after).await? {
-            for app in page {
-                self.add_unsettled_of(app, found)?;
+/// Adds the payments that are not settled.
+async fn add_unsettled(
+    world: &World,
+    whole: Whole,
+    found: &mut Vec<CheckoutId>,
+) -> Result<(), Fault> {
+    match whole {
+        Whole::App(app) => add_unsettled_of(world, app, found),
+        Whole::Project(id) => add_unsettled_of_project(world, id, found).await,
+        Whole::Organization(id) => {
+            let (projects, mut after) = (Under::<Organizations>(id), None);
+            let store = &world.store;
+            while let Some(page) = store.next_page::<Projects>(&projects, &mut after).await? {
+                for project in page {
+                    add_unsettled_of_project(world, project, found).await?;
+                }
             }
+            Ok(())
         }
-        Ok(())
     }
+}
 
-    fn add_unsettled_of(&self, app: AppId, found: &mut Vec<CheckoutId>) -> Result<(), Fault> {
-        let unsettled = CheckoutIndex::UnsettledOf { app };
-        found.extend(self.world.store.newest(&unsettled, None, MOST_COUNTED)?);
-        Ok(())
+async fn add_unsettled_of_project(
+    world: &World,
+    id: ProjectId,
+    found: &mut Vec<CheckoutId>,
+) -> Result<(), Fault> {
+    let (apps, mut after) = (Under::<Projects>(id), None);
+    while let Some(page) = world.store.next_page::<Apps>(&apps, &mut after).await? {
+        for app in page {
+            add_unsettled_of(world, app, found)?;
+        }
     }
+    Ok(())
+}
+
+fn add_unsettled_of(world: &World, app: AppId, found: &mut Vec<CheckoutId>) -> Result<(), Fault> {
+    let unsettled = CheckoutIndex::UnsettledOf { app };
+    found.extend(world.store.newest(&unsettled, None, MOST_COUNTED)?);
+    Ok(())
 }

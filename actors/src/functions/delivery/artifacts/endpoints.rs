@@ -7,6 +7,11 @@ use crate::{
         lookup,
         platform::Platform,
     },
+    functions::delivery::{
+        artifacts::{attesting::check_attestation, origin::origin_of},
+        releases::build_up::{bring_to_release, check_release_request},
+        trusted_publishers::exchange::pin,
+    },
     kinds::{
         delivery::{
             artifacts::{
@@ -16,6 +21,7 @@ use crate::{
             builds,
         },
         people::apps::App,
+        world::World,
     },
     runtime::resource::Input,
 };
@@ -51,8 +57,8 @@ impl Serves<CreateUploadUrl> for Platform {
         if request.size == Some(0) {
             return Err(Fault::invalid("size", "must be at least 1 byte"));
         }
-        let origin = self.origin(cx, &request)?;
-        if let Some(known) = self.find_upload(cx, &request, kind, origin.build()).await? {
+        let origin = origin_of(self, cx, &request)?;
+        if let Some(known) = find_upload(self, cx, &request, kind, origin.build()).await? {
             return Ok(Made::Before(known));
         }
         let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
@@ -65,199 +71,201 @@ impl Serves<CreateUploadUrl> for Platform {
         let id: ArtifactId = self.world.ports.random.id(cx.now);
         let expires_at = cx.now + self.settings.upload_lifetime;
         let upload = new_upload(id, kind, request.clone(), origin, cx.now, expires_at);
-        let reply = self.upload_url(id, 0, expires_at);
+        let reply = upload_url(self, id, 0, expires_at);
         let reply = cx.to::<Artifacts>(id).create(upload, move |_| Ok(reply.clone())).await?;
         Ok(Made::Now(reply))
     }
 }
 
-impl Platform {
-    /// Finds a pending, verifying or verified artifact of the same bytes. A pending artifact gets a
-    /// new deadline. The upload of a build is only found by the same build: another origin would be
-    /// wrong.
-    async fn find_upload(
-        &self,
-        cx: &Call,
-        request: &UploadUrlRequest,
-        kind: ArtifactKind,
-        build: Option<BuildId>,
-    ) -> Result<Option<UploadUrl>, Fault> {
-        let declared = declared(request);
-        let (Some(size), Some(sha256)) = (declared.size, &declared.sha256) else { return Ok(None) };
-        let (store, app) = (&self.world.store, request.app_id);
-        let mut keys = Vec::new();
-        if let Some(claim) = ArtifactClaim::of(app, kind, &declared) {
-            keys.extend(store.holder(&claim)?);
-        }
-        let held = ArtifactIndex::Held { app, sha256: sha256.clone() };
-        for entry in [held, ArtifactIndex::Open { app, sha256: sha256.clone(), size }] {
-            keys.extend(store.newest::<Artifacts>(&entry, None, 10)?);
-        }
-        for key in keys {
-            let Some(upload) = store.get::<Artifacts>(&key)? else { continue };
-            let upload = &upload.state;
-            let Artifact { id, version, .. } = &upload.artifact;
-            let is_verified = upload.artifact.state == ArtifactState::Verified;
-            let same_version = *version == request.version;
-            if upload.artifact.kind != kind
-                || build.is_some() && upload.artifact.provenance.build_id != build
-                || !(same_version || is_verified && request.version.is_none())
-            {
-                continue;
-            }
-            match upload.artifact.state {
-                state @ (ArtifactState::Verifying | ArtifactState::Verified) => {
-                    let held = self.upload_url(*id, upload.artifact.size.unwrap_or(size), cx.now);
-                    return Ok(Some(UploadUrl { state, upload_url: None, ..held }));
-                }
-                ArtifactState::Pending => {
-                    let until = cx.now + self.settings.upload_lifetime;
-                    let renewed = self.world.to::<Artifacts>(*id).ask(Command::Renew(until)).await;
-                    if let Ok(upload) = renewed {
-                        let offset = self.durable_offset(*id, upload.offset).await?;
-                        return Ok(Some(self.upload_url(*id, offset, until)));
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(None)
+/// Finds a pending, verifying or verified artifact of the same bytes. A pending artifact gets a
+/// new deadline. The upload of a build is only found by the same build: another origin would be
+/// wrong.
+async fn find_upload(
+    platform: &Platform,
+    cx: &Call,
+    request: &UploadUrlRequest,
+    kind: ArtifactKind,
+    build: Option<BuildId>,
+) -> Result<Option<UploadUrl>, Fault> {
+    let declared = declared(request);
+    let (Some(size), Some(sha256)) = (declared.size, &declared.sha256) else { return Ok(None) };
+    let (store, app) = (&platform.world.store, request.app_id);
+    let mut keys = Vec::new();
+    if let Some(claim) = ArtifactClaim::of(app, kind, &declared) {
+        keys.extend(store.holder(&claim)?);
     }
-
-    /// How many bytes are durable: the smaller of the recorded offset and the size of the file.
-    /// After a crash the file may be shorter or longer than the record says.
-    pub async fn durable_offset(&self, id: ArtifactId, recorded: u64) -> Result<u64, Fault> {
-        let staged = self.world.ports.binaries.staged(id).await.map_err(|e| {
-            tracing::error!(error = %e, %id, "the size of the staged bytes cannot be read");
-            Fault::Unavailable("the upload's disk")
-        })?;
-        Ok(recorded.min(staged.unwrap_or(0)))
+    let held = ArtifactIndex::Held { app, sha256: sha256.clone() };
+    for entry in [held, ArtifactIndex::Open { app, sha256: sha256.clone(), size }] {
+        keys.extend(store.newest::<Artifacts>(&entry, None, 10)?);
     }
-
-    fn upload_url(&self, id: ArtifactId, offset: u64, expires_at: Timestamp) -> UploadUrl {
-        let settings = &self.settings;
-        UploadUrl {
-            artifact_id: id,
-            state: ArtifactState::Pending,
-            offset,
-            upload_url: Some(address::sign(
-                &settings.signing_key,
-                &settings.api_url,
-                Use::Upload,
-                id,
-                expires_at,
-            )),
-            method: "PUT".into(),
-            headers: BTreeMap::from([("Content-Type".into(), "application/octet-stream".into())]),
-            max_bytes: settings.largest_artifact,
-            expires_at,
-            part_size: PART_SIZE,
-        }
-    }
-
-    /// Begins the verification of an artifact. Returns whether this call began it.
-    async fn begin_verification(
-        &self,
-        cx: &Call,
-        id: ArtifactId,
-        request: &FinalizeRequest,
-    ) -> Result<bool, Fault> {
-        let before = cx.ancestry.artifact()?.1.clone();
-        if let Some(release) = &request.create_release {
-            self.check_release_request(cx, &before.state.artifact, release)?;
-        }
-        if before.state.artifact.state != ArtifactState::Verified {
-            self.check_build(&before.state.artifact)?;
-            // Check first: once begun, a verification is retried until the artifact store answers.
-            self.world.ports.binaries.reach(id).await.map_err(|e| {
-                tracing::error!(error = %e, %id, "the artifact store cannot be reached");
-                Fault::Unavailable("the artifact store")
-            })?;
-        }
-        let FinalizeRequest { sha256, size, .. } = request;
-        let command = Command::Finalize { sha256: sha256.clone(), size: *size };
-        // The reply is stored once the bytes are verified.
-        let cx = &Call { idempotency: None, ..cx.clone() };
-        let done = cx.to::<Artifacts>(id).decide(Input::Command(command), |_| Ok(())).await?;
-        Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
-    }
-
-    /// Refuses the artifact of a build that has ended without it.
-    fn check_build(&self, artifact: &Artifact) -> Result<(), Fault> {
-        let Some(build) = artifact.provenance.build_id else { return Ok(()) };
-        let found = self.world.store.get::<builds::Builds>(&build)?;
-        match found.is_some_and(|found| !found.build.state.is_final()) {
-            true => Ok(()),
-            false => Err(Fault::NotNow(
-                "the build of this artifact has ended without it; upload the file again, without `build`"
-                    .into(),
-            )),
-        }
-    }
-
-    /// Verifies the bytes of an artifact, waits for the outcome, and adds the artifact to a release
-    /// if the request asks for one.
-    async fn verified(
-        &self,
-        cx: &Call,
-        id: ArtifactId,
-        request: FinalizeRequest,
-    ) -> Result<Made<Artifact>, Fault> {
-        let attestation = match &request.attestation {
-            Some(bundle) => {
-                let app = self.upload(id)?.artifact.app_id;
-                Some(self.attested(app, &request.sha256, bundle).await?)
-            }
-            None => None,
-        };
-        let begun = self.begin_verification(cx, id, &request).await?;
-        let FinalizeRequest { sha256, size, create_release, .. } = request;
-        let settled = self
-            .world
-            .to::<Artifacts>(id)
-            .wait_idle(VERIFY_WITHIN)
-            .await?
-            .ok_or(Fault::NotFound("artifact"))?;
-        let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
-        if settled.artifact.state == ArtifactState::Verified
-            && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)
+    for key in keys {
+        let Some(upload) = store.get::<Artifacts>(&key)? else { continue };
+        let upload = &upload.state;
+        let Artifact { id, version, .. } = &upload.artifact;
+        let is_verified = upload.artifact.state == ArtifactState::Verified;
+        let same_version = *version == request.version;
+        if upload.artifact.kind != kind
+            || build.is_some() && upload.artifact.provenance.build_id != build
+            || !(same_version || is_verified && request.version.is_none())
         {
-            return Err(Fault::NotAsDeclared(
-                "this artifact was verified with another SHA-256 or size; it stays as it is".into(),
-            ));
+            continue;
         }
-        if settled.artifact.state == ArtifactState::Rejected {
-            let problem = settled.artifact.problem.clone();
-            return Err(Fault::NotAsDeclared(
-                problem.unwrap_or_else(|| "the bytes are not what was declared".into()),
-            ));
-        }
-        let artifact = match attestation {
-            Some((publisher, attestation)) => {
-                let (repository, owner) =
-                    (attestation.repository_id.clone(), attestation.repository_owner_id.clone());
-                let attest = Command::Attest(Box::new(attestation));
-                let attested = cx.to::<Artifacts>(id).tell(Input::Command(attest)).await?;
-                self.pin(publisher, &repository, &owner).await?;
-                attested.artifact.clone()
+        match upload.artifact.state {
+            state @ (ArtifactState::Verifying | ArtifactState::Verified) => {
+                let held = upload_url(platform, *id, upload.artifact.size.unwrap_or(size), cx.now);
+                return Ok(Some(UploadUrl { state, upload_url: None, ..held }));
             }
-            None => settled.artifact.clone(),
-        };
-        if let Some(release) = create_release {
-            self.bring_to_release(cx, &artifact, &release).await?;
+            ArtifactState::Pending => {
+                let until = cx.now + platform.settings.upload_lifetime;
+                let renewed = platform.world.to::<Artifacts>(*id).ask(Command::Renew(until)).await;
+                if let Ok(upload) = renewed {
+                    let offset = durable_offset(&platform.world, *id, upload.offset).await?;
+                    return Ok(Some(upload_url(platform, *id, offset, until)));
+                }
+            }
+            _ => {}
         }
-        Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
     }
+    Ok(None)
+}
 
-    pub fn upload(&self, id: ArtifactId) -> Result<Snapshot<Artifacts>, Fault> {
-        self.world.store.get::<Artifacts>(&id)?.ok_or(Fault::NotFound("artifact"))
-    }
+/// How many bytes are durable: the smaller of the recorded offset and the size of the file.
+/// After a crash the file may be shorter or longer than the record says.
+pub async fn durable_offset(world: &World, id: ArtifactId, recorded: u64) -> Result<u64, Fault> {
+    let staged = world.ports.binaries.staged(id).await.map_err(|e| {
+        tracing::error!(error = %e, %id, "the size of the staged bytes cannot be read");
+        Fault::Unavailable("the upload's disk")
+    })?;
+    Ok(recorded.min(staged.unwrap_or(0)))
+}
 
-    /// Checks that the app and its ancestors are not deleted, before bytes are sent or fetched.
-    pub fn reachable(&self, app: AppId) -> Result<(), Fault> {
-        let found = lookup::find(&self.world, &Caller::default(), Subject::App(app));
-        found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
+fn upload_url(
+    platform: &Platform,
+    id: ArtifactId,
+    offset: u64,
+    expires_at: Timestamp,
+) -> UploadUrl {
+    let settings = &platform.settings;
+    UploadUrl {
+        artifact_id: id,
+        state: ArtifactState::Pending,
+        offset,
+        upload_url: Some(address::sign(
+            &settings.signing_key,
+            &settings.api_url,
+            Use::Upload,
+            id,
+            expires_at,
+        )),
+        method: "PUT".into(),
+        headers: BTreeMap::from([("Content-Type".into(), "application/octet-stream".into())]),
+        max_bytes: settings.largest_artifact,
+        expires_at,
+        part_size: PART_SIZE,
     }
+}
+
+/// Begins the verification of an artifact. Returns whether this call began it.
+async fn begin_verification(
+    world: &World,
+    cx: &Call,
+    id: ArtifactId,
+    request: &FinalizeRequest,
+) -> Result<bool, Fault> {
+    let before = cx.ancestry.artifact()?.1.clone();
+    if let Some(release) = &request.create_release {
+        check_release_request(world, cx, &before.state.artifact, release)?;
+    }
+    if before.state.artifact.state != ArtifactState::Verified {
+        check_build(world, &before.state.artifact)?;
+        // Check first: once begun, a verification is retried until the artifact store answers.
+        world.ports.binaries.reach(id).await.map_err(|e| {
+            tracing::error!(error = %e, %id, "the artifact store cannot be reached");
+            Fault::Unavailable("the artifact store")
+        })?;
+    }
+    let FinalizeRequest { sha256, size, .. } = request;
+    let command = Command::Finalize { sha256: sha256.clone(), size: *size };
+    // The reply is stored once the bytes are verified.
+    let cx = &Call { idempotency: None, ..cx.clone() };
+    let done = cx.to::<Artifacts>(id).decide(Input::Command(command), |_| Ok(())).await?;
+    Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
+}
+
+/// Refuses the artifact of a build that has ended without it.
+fn check_build(world: &World, artifact: &Artifact) -> Result<(), Fault> {
+    let Some(build) = artifact.provenance.build_id else { return Ok(()) };
+    let found = world.store.get::<builds::Builds>(&build)?;
+    match found.is_some_and(|found| !found.build.state.is_final()) {
+        true => Ok(()),
+        false => Err(Fault::NotNow(
+            "the build of this artifact has ended without it; upload the file again, without `build`"
+                .into(),
+        )),
+    }
+}
+
+/// Verifies the bytes of an artifact, waits for the outcome, and adds the artifact to a release
+/// if the request asks for one.
+async fn verify(
+    world: &World,
+    cx: &Call,
+    id: ArtifactId,
+    request: FinalizeRequest,
+) -> Result<Made<Artifact>, Fault> {
+    let attestation = match &request.attestation {
+        Some(bundle) => {
+            let app = read_upload(world, id)?.artifact.app_id;
+            Some(check_attestation(world, app, &request.sha256, bundle).await?)
+        }
+        None => None,
+    };
+    let begun = begin_verification(world, cx, id, &request).await?;
+    let FinalizeRequest { sha256, size, create_release, .. } = request;
+    let settled = world
+        .to::<Artifacts>(id)
+        .wait_idle(VERIFY_WITHIN)
+        .await?
+        .ok_or(Fault::NotFound("artifact"))?;
+    let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
+    if settled.artifact.state == ArtifactState::Verified
+        && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)
+    {
+        return Err(Fault::NotAsDeclared(
+            "this artifact was verified with another SHA-256 or size; it stays as it is".into(),
+        ));
+    }
+    if settled.artifact.state == ArtifactState::Rejected {
+        let problem = settled.artifact.problem.clone();
+        return Err(Fault::NotAsDeclared(
+            problem.unwrap_or_else(|| "the bytes are not what was declared".into()),
+        ));
+    }
+    let artifact = match attestation {
+        Some((publisher, attestation)) => {
+            let (repository, owner) =
+                (attestation.repository_id.clone(), attestation.repository_owner_id.clone());
+            let attest = Command::Attest(Box::new(attestation));
+            let attested = cx.to::<Artifacts>(id).tell(Input::Command(attest)).await?;
+            pin(world, publisher, &repository, &owner).await?;
+            attested.artifact.clone()
+        }
+        None => settled.artifact.clone(),
+    };
+    if let Some(release) = create_release {
+        bring_to_release(world, cx, &artifact, &release).await?;
+    }
+    Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
+}
+
+pub fn read_upload(world: &World, id: ArtifactId) -> Result<Snapshot<Artifacts>, Fault> {
+    world.store.get::<Artifacts>(&id)?.ok_or(Fault::NotFound("artifact"))
+}
+
+/// Checks that the app and its ancestors are not deleted, before bytes are sent or fetched.
+pub fn check_reachable(world: &World, app: AppId) -> Result<(), Fault> {
+    let found = lookup::find(world, &Caller::default(), Subject::App(app));
+    found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
 }
 
 impl Serves<FinalizeArtifact> for Platform {
@@ -266,7 +274,7 @@ impl Serves<FinalizeArtifact> for Platform {
         cx: &Call,
         FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
     ) -> Result<Made<Artifact>, Fault> {
-        let made = self.verified(cx, artifact_id, body).await?;
+        let made = verify(&self.world, cx, artifact_id, body).await?;
         cx.keep(&made, matches!(made, Made::Now(_)));
         Ok(made)
     }

@@ -27,19 +27,17 @@ use contract::{
     },
 };
 
-impl Platform {
-    /// An address that downloads an artifact, valid for [`DOWNLOAD_LIFETIME`].
-    pub fn download_url(&self, id: ArtifactId, now: contract::Timestamp) -> DownloadUrl {
-        let expires_at = now + DOWNLOAD_LIFETIME;
-        let url = address::sign(
-            &self.settings.signing_key,
-            &self.settings.api_url,
-            Use::Download,
-            id,
-            expires_at,
-        );
-        DownloadUrl { url, expires_at }
-    }
+/// An address that downloads an artifact, valid for [`DOWNLOAD_LIFETIME`].
+pub fn download_url(platform: &Platform, id: ArtifactId, now: contract::Timestamp) -> DownloadUrl {
+    let expires_at = now + DOWNLOAD_LIFETIME;
+    let url = address::sign(
+        &platform.settings.signing_key,
+        &platform.settings.api_url,
+        Use::Download,
+        id,
+        expires_at,
+    );
+    DownloadUrl { url, expires_at }
 }
 
 /// The states of the artifacts that a list without a state shows: all but the deleted ones.
@@ -87,7 +85,7 @@ impl Serves<GetArtifactDownloadUrl> for Platform {
         match cx.ancestry.artifact()?.1.artifact.state {
             ArtifactState::Verified => {
                 cx.note(&p.artifact_id.to_string());
-                Ok(self.download_url(p.artifact_id, cx.now))
+                Ok(download_url(self, p.artifact_id, cx.now))
             }
             state => Err(Fault::NotNow(
                 format!("this artifact is {state:?}; only verified ones can be downloaded")

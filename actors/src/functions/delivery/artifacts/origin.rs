@@ -3,7 +3,8 @@
 
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::{delivery::builds, people::tokens::Identity},
+    functions::delivery::builds::runners::build_of,
+    kinds::{delivery::builds, people::tokens::Identity, world::World},
 };
 use contract::{
     BuildId, Fault, UserId,
@@ -24,59 +25,61 @@ impl Origin {
     }
 }
 
-impl Platform {
-    /// The origin of an upload. Fails if it names a build that its runner does not have.
-    pub(super) fn origin(&self, cx: &Call, request: &UploadUrlRequest) -> Result<Origin, Fault> {
-        let by_token = cx.caller.is_token();
-        let by = cx.caller.user.as_ref().map(|user| user.id);
-        let identity = cx.caller.token().and_then(|token| token.identity.as_ref());
-        let trust = match (by_token, identity) {
-            (_, Some(_)) => Trust::Oidc,
-            (true, None) => Trust::Token,
-            (false, None) => Trust::Unverified,
-        };
-        let provenance = if let Some(named) = &request.build {
-            let build = self.build_of(request.app_id, named)?;
-            if build.build.platform != request.platform {
-                return Err(Fault::invalid("platform", "is not the platform of the build"));
+/// The origin of an upload. Fails if it names a build that its runner does not have.
+pub(super) fn origin_of(
+    platform: &Platform,
+    cx: &Call,
+    request: &UploadUrlRequest,
+) -> Result<Origin, Fault> {
+    let by_token = cx.caller.is_token();
+    let by = cx.caller.user.as_ref().map(|user| user.id);
+    let identity = cx.caller.token().and_then(|token| token.identity.as_ref());
+    let trust = match (by_token, identity) {
+        (_, Some(_)) => Trust::Oidc,
+        (true, None) => Trust::Token,
+        (false, None) => Trust::Unverified,
+    };
+    let provenance = if let Some(named) = &request.build {
+        let build = build_of(platform, request.app_id, named)?;
+        if build.build.platform != request.platform {
+            return Err(Fault::invalid("platform", "is not the platform of the build"));
+        }
+        known(&build.state, by)
+    } else if let Some(Identity { run, .. }) = identity {
+        match build_of_run(&platform.world, request, &run.repository, &run.run_id)? {
+            Some(build) if is_of_own_workflow(&build) => {
+                Provenance { commit: Some(run.commit.clone()), ..known(&build, by) }
             }
-            known(&build.state, by)
-        } else if let Some(Identity { run, .. }) = identity {
-            match self.build_of_run(request, &run.repository, &run.run_id)? {
-                Some(build) if is_of_own_workflow(&build) => {
-                    Provenance { commit: Some(run.commit.clone()), ..known(&build, by) }
-                }
-                Some(build) => known(&build, by),
-                None => proven(request, run, by),
-            }
-        } else {
-            let said = claimed(request, by, by_token);
-            let run =
-                said.run_url.as_ref().filter(|_| by_token).and_then(|url| run_in(url.as_str()));
-            let build = run.map(|(of, run)| self.build_of_run(request, of, run)).transpose()?;
-            match build.flatten().filter(|build| build.build.run_url == said.run_url) {
-                Some(build) => Provenance { claimed: true, ..known(&build, by) },
-                None => said,
-            }
-        };
-        Ok(Origin { provenance, trust })
-    }
+            Some(build) => known(&build, by),
+            None => proven(request, run, by),
+        }
+    } else {
+        let said = claimed(request, by, by_token);
+        let run = said.run_url.as_ref().filter(|_| by_token).and_then(|url| run_in(url.as_str()));
+        let build =
+            run.map(|(of, run)| build_of_run(&platform.world, request, of, run)).transpose()?;
+        match build.flatten().filter(|build| build.build.run_url == said.run_url) {
+            Some(build) => Provenance { claimed: true, ..known(&build, by) },
+            None => said,
+        }
+    };
+    Ok(Origin { provenance, trust })
+}
 
-    /// The build that is under way in a run of a CI, if the upload may be its artifact.
-    fn build_of_run(
-        &self,
-        request: &UploadUrlRequest,
-        repository: &str,
-        run: &str,
-    ) -> Result<Option<builds::State>, Fault> {
-        let found = builds::build_of_run(&self.world.store, repository, run)?;
-        let found = found.map(|(_, seen)| seen.state.clone());
-        Ok(found.filter(|build| {
-            build.build.app_id == request.app_id
-                && build.build.platform == request.platform
-                && !build.build.state.is_final()
-        }))
-    }
+/// The build that is under way in a run of a CI, if the upload may be its artifact.
+fn build_of_run(
+    world: &World,
+    request: &UploadUrlRequest,
+    repository: &str,
+    run: &str,
+) -> Result<Option<builds::State>, Fault> {
+    let found = builds::build_of_run(&world.store, repository, run)?;
+    let found = found.map(|(_, seen)| seen.state.clone());
+    Ok(found.filter(|build| {
+        build.build.app_id == request.app_id
+            && build.build.platform == request.platform
+            && !build.build.state.is_final()
+    }))
 }
 
 /// Whether the run of a build is one of the app's own repository, and builds its commit.

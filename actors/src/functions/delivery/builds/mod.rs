@@ -1,12 +1,12 @@
 //! The handlers of the group Builds.
 
-mod job;
+pub(crate) mod job;
 pub mod reports;
 pub mod runners;
 
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::delivery::repositories::{may_use_central, runs_in},
+    functions::delivery::repositories::{may_use_central, repository_checked_now, runs_in},
     kinds::{
         delivery::{
             builds::{
@@ -66,74 +66,76 @@ impl Wanted {
     }
 }
 
-impl Platform {
-    async fn trigger(&self, cx: &Call, wanted: Wanted) -> Result<Build, Fault> {
-        let (_, app) = cx.ancestry.app()?;
-        if !app.state.platforms.contains(&wanted.platform) {
-            return Err(Fault::invalid(
-                "platform",
-                "this app is not built for this platform; add it with updateApp first",
-            ));
-        }
-        let profile = match wanted.profile.clone() {
-            Some(profile) => profile,
-            None => PROFILE.parse().map_err(|_| Fault::Internal)?,
-        };
-        let repository = self.fit_repository(&wanted, &profile).await?;
-        let open = self.world.store.count(&BuildIndex::UnderWay { app: wanted.app_id })?;
-        if open >= MOST_UNDER_WAY {
-            return Err(Fault::NotNow(format!(
-                "{MOST_UNDER_WAY} builds of this app are under way; cancel some, or wait"
-            )));
-        }
-        let (organization, _) = cx.ancestry.organization()?;
-        let open = self.world.store.count(&BuildIndex::UnderWayIn { organization })?;
-        if open >= MOST_IN_ORGANIZATION {
-            return Err(Fault::NotNow(format!(
-                "{MOST_IN_ORGANIZATION} builds of this organization are under way; cancel some, or wait"
-            )));
-        }
-        let warning = match wanted.runs_on_runner(&self.world, &repository) {
-            true => {
-                let (app, platform, labels) = (wanted.app_id, wanted.platform, &wanted.labels);
-                self.world.seen_runners.warning(organization, app, platform, labels)
-            }
-            false => None,
-        };
-        let id: BuildId = self.world.ports.random.id(cx.now);
-        let path = wanted.trigger.into();
-        let build = Build {
-            mode: repository.checked.map_or(RepositoryMode::Unclassified, |checked| checked.mode),
-            git_ref: wanted.git_ref.map(|git_ref| git_ref.as_str().to_owned()),
-            labels: wanted.labels.into_vec(),
-            warnings: warning.into_iter().collect(),
-            triggered_by: cx.caller.user.as_ref().map(|user| user.id),
-            ..Build::queued(id, wanted.app_id, wanted.platform, profile, path, cx.now)
-        };
-        let state = State::new(build, organization, wanted.place, self.settings.build_limit);
-        cx.to::<Builds>(id).create(state, show).await
+async fn begin(platform: &Platform, cx: &Call, wanted: Wanted) -> Result<Build, Fault> {
+    let (_, app) = cx.ancestry.app()?;
+    if !app.state.platforms.contains(&wanted.platform) {
+        return Err(Fault::invalid(
+            "platform",
+            "this app is not built for this platform; add it with updateApp first",
+        ));
     }
+    let profile = match wanted.profile.clone() {
+        Some(profile) => profile,
+        None => PROFILE.parse().map_err(|_| Fault::Internal)?,
+    };
+    let repository = fit_repository(&platform.world, &wanted, &profile).await?;
+    let open = platform.world.store.count(&BuildIndex::UnderWay { app: wanted.app_id })?;
+    if open >= MOST_UNDER_WAY {
+        return Err(Fault::NotNow(format!(
+            "{MOST_UNDER_WAY} builds of this app are under way; cancel some, or wait"
+        )));
+    }
+    let (organization, _) = cx.ancestry.organization()?;
+    let open = platform.world.store.count(&BuildIndex::UnderWayIn { organization })?;
+    if open >= MOST_IN_ORGANIZATION {
+        return Err(Fault::NotNow(format!(
+            "{MOST_IN_ORGANIZATION} builds of this organization are under way; cancel some, or wait"
+        )));
+    }
+    let warning = match wanted.runs_on_runner(&platform.world, &repository) {
+        true => {
+            let (app, mobile, labels) = (wanted.app_id, wanted.platform, &wanted.labels);
+            platform.world.seen_runners.warning(organization, app, mobile, labels)
+        }
+        false => None,
+    };
+    let id: BuildId = platform.world.ports.random.id(cx.now);
+    let path = wanted.trigger.into();
+    let build = Build {
+        mode: repository.checked.map_or(RepositoryMode::Unclassified, |checked| checked.mode),
+        git_ref: wanted.git_ref.map(|git_ref| git_ref.as_str().to_owned()),
+        labels: wanted.labels.into_vec(),
+        warnings: warning.into_iter().collect(),
+        triggered_by: cx.caller.user.as_ref().map(|user| user.id),
+        ..Build::queued(id, wanted.app_id, wanted.platform, profile, path, cx.now)
+    };
+    let state = State::new(build, organization, wanted.place, platform.settings.build_limit);
+    cx.to::<Builds>(id).create(state, show).await
+}
 
-    /// The repository, unless it is known that the build will fail. What the last check knew may be
-    /// mended since, so it is checked again before a refusal.
-    async fn fit_repository(&self, wanted: &Wanted, profile: &Name) -> Result<Repository, Fault> {
-        let app = wanted.app_id;
-        let found = repositories::connected(&self.world.store, app)?;
-        let (id, repository) = found.ok_or(Fault::NotFound("repository of this app"))?;
-        let wanted = foreseen::Wanted {
-            platform: wanted.platform,
-            profile: profile.as_str(),
-            git_ref: wanted.git_ref.as_ref().map(|git_ref| git_ref.as_str()),
-            place: wanted.place,
-        };
-        if obstacle(&repository, &wanted).is_none() {
-            return Ok(repository.state.clone());
-        }
-        let repository = self.repository_checked_now(id).await?;
-        match obstacle(&repository, &wanted) {
-            None => Ok(repository),
-            Some(why) => Err(Fault::NotNow(why)),
-        }
+/// The repository, unless it is known that the build will fail. What the last check knew may be
+/// mended since, so it is checked again before a refusal.
+async fn fit_repository(
+    world: &World,
+    wanted: &Wanted,
+    profile: &Name,
+) -> Result<Repository, Fault> {
+    let app = wanted.app_id;
+    let found = repositories::connected(&world.store, app)?;
+    let (id, repository) = found.ok_or(Fault::NotFound("repository of this app"))?;
+    let wanted = foreseen::Wanted {
+        platform: wanted.platform,
+        profile: profile.as_str(),
+        git_ref: wanted.git_ref.as_ref().map(|git_ref| git_ref.as_str()),
+        place: wanted.place,
+    };
+    if obstacle(&repository, &wanted).is_none() {
+        return Ok(repository.state.clone());
+    }
+    let repository = repository_checked_now(world, id).await?;
+    match obstacle(&repository, &wanted) {
+        None => Ok(repository),
+        Some(why) => Err(Fault::NotNow(why)),
     }
 }
 
@@ -142,7 +144,7 @@ impl Serves<TriggerBuild> for Platform {
         let TriggerBuild { app_id, platform, profile, git_ref, labels, trigger } = p;
         let place = if labels.is_none() { Place::Any } else { Place::Runner };
         let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
-        self.trigger(cx, wanted).await
+        begin(self, cx, wanted).await
     }
 }
 
@@ -151,7 +153,7 @@ impl Serves<TriggerMobileWorkflow> for Platform {
         let TriggerMobileWorkflow { app_id, platform, profile, git_ref, labels, trigger } = p;
         let place = if labels.is_none() { Place::Hosted } else { Place::Runner };
         let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
-        self.trigger(cx, wanted).await
+        begin(self, cx, wanted).await
     }
 }
 
@@ -160,7 +162,7 @@ impl Serves<DispatchBuild> for Platform {
         let DispatchBuild { app_id, platform, profile, git_ref, trigger } = p;
         let (labels, place) = (Labels::default(), Place::Ci);
         let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
-        self.trigger(cx, wanted).await
+        begin(self, cx, wanted).await
     }
 }
 

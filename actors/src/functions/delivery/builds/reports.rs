@@ -2,10 +2,13 @@
 
 use crate::{
     call::platform::Platform,
-    functions::delivery::repositories::push::Proof,
-    kinds::delivery::{
-        builds::{Builds, Command, ci},
-        repositories,
+    functions::delivery::repositories::push::{Proof, pushed},
+    kinds::{
+        delivery::{
+            builds::{Builds, Command, ci},
+            repositories,
+        },
+        world::World,
     },
 };
 use contract::{AppId, Fault, repositories::PushReceived};
@@ -22,34 +25,32 @@ struct Run {
     id: u64,
 }
 
-impl Platform {
-    /// Takes a report. A push begins a check of the repository; a change of a run lets its build
-    /// look at the run now instead of later.
-    pub async fn reported(
-        &self,
-        app: AppId,
-        proof: &Proof,
-        body: &[u8],
-    ) -> Result<PushReceived, Fault> {
-        let received = self.pushed(app, proof, body).await?;
-        let report = serde_json::from_slice::<Report>(body).ok();
-        if let Some(Run { id }) = report.and_then(|report| report.workflow_run) {
-            self.run_changed(app, id).await?;
-        }
-        Ok(received)
+/// Takes a report. A push begins a check of the repository; a change of a run lets its build
+/// look at the run now instead of later.
+pub async fn reported(
+    platform: &Platform,
+    app: AppId,
+    proof: &Proof,
+    body: &[u8],
+) -> Result<PushReceived, Fault> {
+    let received = pushed(platform, app, proof, body).await?;
+    let report = serde_json::from_slice::<Report>(body).ok();
+    if let Some(Run { id }) = report.and_then(|report| report.workflow_run) {
+        run_changed(&platform.world, app, id).await?;
     }
+    Ok(received)
+}
 
-    async fn run_changed(&self, app: AppId, run: u64) -> Result<(), Fault> {
-        let store = &self.world.store;
-        let Some((_, repository)) = repositories::connected(store, app)? else { return Ok(()) };
-        let ci = self.world.ports.ci.as_ref();
-        let name = ci.and_then(|ci| ci.repository(&repository.source.url));
-        let Some(name) = name else { return Ok(()) };
-        match ci::build_of_run(store, name.as_str(), run)? {
-            Some((id, build)) if build.build.app_id == app => {
-                self.world.to::<Builds>(id).ask(Command::RunChanged { run }).await.map(|_| ())
-            }
-            _ => Ok(()),
+async fn run_changed(world: &World, app: AppId, run: u64) -> Result<(), Fault> {
+    let store = &world.store;
+    let Some((_, repository)) = repositories::connected(store, app)? else { return Ok(()) };
+    let ci = world.ports.ci.as_ref();
+    let name = ci.and_then(|ci| ci.repository(&repository.source.url));
+    let Some(name) = name else { return Ok(()) };
+    match ci::build_of_run(store, name.as_str(), run)? {
+        Some((id, build)) if build.build.app_id == app => {
+            world.to::<Builds>(id).ask(Command::RunChanged { run }).await.map(|_| ())
         }
+        _ => Ok(()),
     }
 }

@@ -1,13 +1,19 @@
 //! Several jobs build up a release, in any order and at the same time. Each job adds its verified
 //! artifact; the first job creates the release.
 
-use super::commands::{self, Wanted, of_version};
+use super::{
+    commands::{self, Wanted, of_version},
+    settled_release,
+};
 use crate::{
-    call::{authz::authorize, context::Call, lookup, platform::Platform},
-    kinds::delivery::{
-        artifacts::Artifacts,
-        publications::check_key,
-        releases::{Releases, State, transitions::targets_of},
+    call::{authz::authorize, context::Call, lookup},
+    kinds::{
+        delivery::{
+            artifacts::Artifacts,
+            publications::check_key,
+            releases::{Releases, State, transitions::targets_of},
+        },
+        world::World,
     },
     runtime::{redecide::redecided, store::get},
 };
@@ -19,139 +25,136 @@ use contract::{
 };
 use std::sync::Arc;
 
-impl Platform {
-    /// Checks whether the caller may publish the release, and whether its targets can work, before
-    /// the artifact is verified. If the release does not exist yet, the caller creates it.
-    pub fn check_release_request(
-        &self,
-        cx: &Call,
-        artifact: &Artifact,
-        request: &ReleaseRequest,
-    ) -> Result<(), Fault> {
-        let (world, app) = (&self.world, artifact.app_id);
-        let mut kinds = vec![artifact.kind];
-        let Some(version) = request.version.as_ref().or(artifact.version.as_ref()) else {
-            // Only the file tells to which release it belongs.
-            return request.publish.iter().try_for_each(|target| check_key(world, app, *target));
-        };
-        let Some(id) = of_version(world, app, &request.channel, version)? else {
-            return commands::check_targets(world, app, None, &kinds, &request.publish);
-        };
-        let seen = get::<Releases>(&world.store, id)?;
-        let release = &seen.state.release;
-        for id in &release.artifact_ids {
-            kinds.push(get::<Artifacts>(&world.store, *id)?.state.artifact.kind);
-        }
-        let targets = targets_of(release);
-        let is_repeated = |target: &Target| was_published(release, artifact, *target);
-        let new = request.publish.iter().copied();
-        let new: Vec<_> = new.filter(|t| !targets.contains(t) && !is_repeated(t)).collect();
-        if !new.is_empty() {
-            self.check_publish(cx, id)?;
-        }
-        commands::check_targets(world, app, Some(release), &kinds, &new)
+/// Checks whether the caller may publish the release, and whether its targets can work, before
+/// the artifact is verified. If the release does not exist yet, the caller creates it.
+pub fn check_release_request(
+    world: &World,
+    cx: &Call,
+    artifact: &Artifact,
+    request: &ReleaseRequest,
+) -> Result<(), Fault> {
+    let (world, app) = (world, artifact.app_id);
+    let mut kinds = vec![artifact.kind];
+    let Some(version) = request.version.as_ref().or(artifact.version.as_ref()) else {
+        // Only the file tells to which release it belongs.
+        return request.publish.iter().try_for_each(|target| check_key(world, app, *target));
+    };
+    let Some(id) = of_version(world, app, &request.channel, version)? else {
+        return commands::check_targets(world, app, None, &kinds, &request.publish);
+    };
+    let seen = get::<Releases>(&world.store, id)?;
+    let release = &seen.state.release;
+    for id in &release.artifact_ids {
+        kinds.push(get::<Artifacts>(&world.store, *id)?.state.artifact.kind);
     }
-
-    /// Adds a verified artifact to the release of its version and channel, and publishes the
-    /// release if the request asks for that. A repetition changes nothing.
-    pub async fn bring_to_release(
-        &self,
-        cx: &Call,
-        artifact: &Artifact,
-        request: &ReleaseRequest,
-    ) -> Result<(), Fault> {
-        let done = self.try_bring_to_release(cx, artifact, request).await;
-        let told = |why: String| {
-            format!("the artifact {} is verified, but not in a release: {why}", artifact.id)
-        };
-        done.map_err(|fault| match fault {
-            Fault::Exists(why) => Fault::Exists(told(why)),
-            Fault::NotNow(why) => Fault::NotNow(told(why)),
-            fault => fault,
-        })
+    let targets = targets_of(release);
+    let is_repeated = |target: &Target| was_published(release, artifact, *target);
+    let new = request.publish.iter().copied();
+    let new: Vec<_> = new.filter(|t| !targets.contains(t) && !is_repeated(t)).collect();
+    if !new.is_empty() {
+        check_publish(world, cx, id)?;
     }
+    commands::check_targets(world, app, Some(release), &kinds, &new)
+}
 
-    async fn try_bring_to_release(
-        &self,
-        cx: &Call,
-        artifact: &Artifact,
-        request: &ReleaseRequest,
-    ) -> Result<(), Fault> {
-        let version = request.version.clone().or_else(|| artifact.version.clone());
-        let version = version.ok_or(Fault::Internal)?;
-        let id = self.make_or_join(cx, artifact, request, &version).await?.release.id;
-        cx.note(&id.to_string());
-        match self.settled_release(id).await {
-            // The artifact joined the release; another caller deleted the release since.
-            Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
-            Err(fault) => Err(fault),
-        }
+/// Adds a verified artifact to the release of its version and channel, and publishes the
+/// release if the request asks for that. A repetition changes nothing.
+pub async fn bring_to_release(
+    world: &World,
+    cx: &Call,
+    artifact: &Artifact,
+    request: &ReleaseRequest,
+) -> Result<(), Fault> {
+    let done = try_bring_to_release(world, cx, artifact, request).await;
+    let told = |why: String| {
+        format!("the artifact {} is verified, but not in a release: {why}", artifact.id)
+    };
+    done.map_err(|fault| match fault {
+        Fault::Exists(why) => Fault::Exists(told(why)),
+        Fault::NotNow(why) => Fault::NotNow(told(why)),
+        fault => fault,
+    })
+}
+
+async fn try_bring_to_release(
+    world: &World,
+    cx: &Call,
+    artifact: &Artifact,
+    request: &ReleaseRequest,
+) -> Result<(), Fault> {
+    let version = request.version.clone().or_else(|| artifact.version.clone());
+    let version = version.ok_or(Fault::Internal)?;
+    let id = make_or_join(world, cx, artifact, request, &version).await?.release.id;
+    cx.note(&id.to_string());
+    match settled_release(world, id).await {
+        // The artifact joined the release; another caller deleted the release since.
+        Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
+        Err(fault) => Err(fault),
     }
+}
 
-    /// Creates the release of a version with this artifact, or adds the artifact to it, and
-    /// publishes it if the request asks for that. All of it happens in one change, or nothing.
-    async fn make_or_join(
-        &self,
-        cx: &Call,
-        artifact: &Artifact,
-        request: &ReleaseRequest,
-        version: &VersionName,
-    ) -> Result<Arc<State>, Fault> {
-        let world = &self.world;
-        redecided(async || {
-            match of_version(world, artifact.app_id, &request.channel, version)? {
-                Some(id) => {
-                    let join = async {
-                        let may_publish = match self.check_publish(cx, id) {
-                            Ok(()) => true,
-                            Err(Fault::MissingScope(_)) => false,
-                            Err(fault) => return Err(fault),
-                        };
-                        let targets = &request.publish;
-                        let bring = commands::bring(world, id, artifact.id, targets, may_publish)?;
-                        self.world.to::<Releases>(id).ask(bring).await
+/// Creates the release of a version with this artifact, or adds the artifact to it, and
+/// publishes it if the request asks for that. All of it happens in one change, or nothing.
+async fn make_or_join(
+    world: &World,
+    cx: &Call,
+    artifact: &Artifact,
+    request: &ReleaseRequest,
+    version: &VersionName,
+) -> Result<Arc<State>, Fault> {
+    redecided(async || {
+        match of_version(world, artifact.app_id, &request.channel, version)? {
+            Some(id) => {
+                let join = async {
+                    let may_publish = match check_publish(world, cx, id) {
+                        Ok(()) => true,
+                        Err(Fault::MissingScope(_)) => false,
+                        Err(fault) => return Err(fault),
                     };
-                    match join.await {
-                        // Another caller deleted the release meanwhile.
-                        Err(Fault::NotFound("release")) => Err(Fault::Stale),
-                        joined => joined,
-                    }
-                }
-                None => {
-                    let id = world.ports.random.id(world.ports.clock.now());
-                    let wanted = Wanted {
-                        app_id: artifact.app_id,
-                        artifact_ids: vec![artifact.id],
-                        version: Some(version.clone()),
-                        channel: request.channel.clone(),
-                        notes: request.notes.clone(),
-                        publish: request.publish.to_vec(),
-                    };
-                    let draft = commands::draft(world, &cx.caller, id, wanted)?;
-                    match self.world.to::<Releases>(id).create(draft).await {
-                        // Another job created the release meanwhile.
-                        Err(Fault::Exists(_)) => Err(Fault::Stale),
-                        made => made,
-                    }
+                    let targets = &request.publish;
+                    let bring = commands::bring(world, id, artifact.id, targets, may_publish)?;
+                    world.to::<Releases>(id).ask(bring).await
+                };
+                match join.await {
+                    // Another caller deleted the release meanwhile.
+                    Err(Fault::NotFound("release")) => Err(Fault::Stale),
+                    joined => joined,
                 }
             }
-        })
-        .await
-    }
+            None => {
+                let id = world.ports.random.id(world.ports.clock.now());
+                let wanted = Wanted {
+                    app_id: artifact.app_id,
+                    artifact_ids: vec![artifact.id],
+                    version: Some(version.clone()),
+                    channel: request.channel.clone(),
+                    notes: request.notes.clone(),
+                    publish: request.publish.to_vec(),
+                };
+                let draft = commands::draft(world, &cx.caller, id, wanted)?;
+                match world.to::<Releases>(id).create(draft).await {
+                    // Another job created the release meanwhile.
+                    Err(Fault::Exists(_)) => Err(Fault::Stale),
+                    made => made,
+                }
+            }
+        }
+    })
+    .await
+}
 
-    /// Authorizes the caller as for `svc_publishRelease`.
-    fn check_publish(&self, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
-        let publish = PublishRelease {
-            release_id,
-            targets: BoundedSet::one(Target::Ota),
-            rollout: None,
-            notes: None,
-            options: None,
-        };
-        let requirement = publish.requirement();
-        let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
-        authorize(&self.world, &cx.caller, &requirement, &ancestry)
-    }
+/// Authorizes the caller as for `svc_publishRelease`.
+fn check_publish(world: &World, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
+    let publish = PublishRelease {
+        release_id,
+        targets: BoundedSet::one(Target::Ota),
+        rollout: None,
+        notes: None,
+        options: None,
+    };
+    let requirement = publish.requirement();
+    let ancestry = lookup::find(world, &cx.caller, requirement.subject)?;
+    authorize(world, &cx.caller, &requirement, &ancestry)
 }
 
 /// Whether the target published the artifact at any time, even if a rollback halted it since.

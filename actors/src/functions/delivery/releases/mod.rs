@@ -10,6 +10,9 @@ use super::releases::{
 };
 use crate::{
     call::{context::Call, platform::Platform},
+    functions::delivery::{
+        artifacts::download_url, publications::poll, releases::rollback::release_of,
+    },
     kinds::{
         delivery::{
             artifacts::Artifacts,
@@ -17,6 +20,7 @@ use crate::{
             releases::{Command, Releases, State, current::Current, rules::ReleaseIndex},
         },
         people::apps::Apps,
+        world::World,
     },
     runtime::{
         entries::{InState, Under},
@@ -114,17 +118,15 @@ impl Serves<GetRelease> for Platform {
 
 impl Serves<CheckRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CheckRelease) -> Result<Release, Fault> {
-        self.look(&in_stores(&cx.ancestry.release()?.1.state.release)).await?;
-        self.release_of(p.release_id)
+        poll(&self.world, &in_stores(&cx.ancestry.release()?.1.state.release)).await?;
+        release_of(&self.world, p.release_id)
     }
 }
 
-impl Platform {
-    /// The release when its targets have answered, at most after [`PUBLISH_WITHIN`].
-    pub(super) async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
-        let state = self.world.to::<Releases>(id).idle_or_late(PUBLISH_WITHIN).await?;
-        Ok(state.release.clone())
-    }
+/// The release when its targets have answered, at most after [`PUBLISH_WITHIN`].
+pub(super) async fn settled_release(world: &World, id: ReleaseId) -> Result<Release, Fault> {
+    let state = world.to::<Releases>(id).idle_or_late(PUBLISH_WITHIN).await?;
+    Ok(state.release.clone())
 }
 
 /// A release as callers see it.
@@ -141,22 +143,18 @@ impl Serves<PublishRelease> for Platform {
     }
 }
 
-impl Platform {
-    /// The current release of a channel. Not found if nothing is published there.
-    pub fn current_release(&self, app: AppId, channel: &Channel) -> Result<Release, Fault> {
-        let none = || Fault::NotFound("published release in this channel");
-        let current =
-            self.world.store.get::<Current>(&Current::key(app, channel))?.ok_or_else(none)?;
-        let seen = self.world.store.get::<Releases>(&current.release)?.ok_or_else(none)?;
-        Ok(seen.state.release.clone())
-    }
+/// The current release of a channel. Not found if nothing is published there.
+pub fn current_release(world: &World, app: AppId, channel: &Channel) -> Result<Release, Fault> {
+    let none = || Fault::NotFound("published release in this channel");
+    let current = world.store.get::<Current>(&Current::key(app, channel))?.ok_or_else(none)?;
+    let seen = world.store.get::<Releases>(&current.release)?.ok_or_else(none)?;
+    Ok(seen.state.release.clone())
 }
 
 impl Serves<GetLatestRelease> for Platform {
     async fn serve(&self, cx: &Call, p: GetLatestRelease) -> Result<LatestRelease, Fault> {
-        let release = self.current_release(p.app_id, &p.channel)?;
-        let artifact = self
-            .artifact_for(&release, p.platform)?
+        let release = current_release(&self.world, p.app_id, &p.channel)?;
+        let artifact = artifact_for(&self.world, &release, p.platform)?
             .ok_or(Fault::NotFound("published release for this platform"))?;
         let install = release.publications.iter().find(|publication| {
             publication.target == Target::Ota
@@ -164,7 +162,7 @@ impl Serves<GetLatestRelease> for Platform {
                 && matches!(publication.state, PublicationState::Live | PublicationState::Halted)
         });
         Ok(LatestRelease {
-            download_url: self.download_url(artifact.id, cx.now).url,
+            download_url: download_url(self, artifact.id, cx.now).url,
             install_url: install.and_then(|publication| publication.url.clone()),
             update_available: p.current_version.map(|version| version != release.version),
             release: PublicRelease {
@@ -189,24 +187,22 @@ impl Serves<GetLatestRelease> for Platform {
     }
 }
 
-impl Platform {
-    /// The artifact of a release for a device of this platform. An `.aab` file cannot be installed,
-    /// so it is the last choice.
-    pub fn artifact_for(
-        &self,
-        release: &Release,
-        platform: Mobile,
-    ) -> Result<Option<Artifact>, Fault> {
-        let mut found: Vec<Artifact> = Vec::new();
-        for id in &release.artifact_ids {
-            if let Some(kept) = self.world.store.get::<Artifacts>(id)? {
-                found.push(kept.state.artifact.clone());
-            }
+/// The artifact of a release for a device of this platform. An `.aab` file cannot be installed,
+/// so it is the last choice.
+pub fn artifact_for(
+    world: &World,
+    release: &Release,
+    platform: Mobile,
+) -> Result<Option<Artifact>, Fault> {
+    let mut found: Vec<Artifact> = Vec::new();
+    for id in &release.artifact_ids {
+        if let Some(kept) = world.store.get::<Artifacts>(id)? {
+            found.push(kept.state.artifact.clone());
         }
-        found.retain(|artifact| {
-            artifact.platform == platform && artifact.state == ArtifactState::Verified
-        });
-        found.sort_by_key(|artifact| artifact.kind == ArtifactKind::Aab);
-        Ok(found.into_iter().next())
     }
+    found.retain(|artifact| {
+        artifact.platform == platform && artifact.state == ArtifactState::Verified
+    });
+    found.sort_by_key(|artifact| artifact.kind == ArtifactKind::Aab);
+    Ok(found.into_iter().next())
 }

@@ -1,15 +1,19 @@
 //! Rolls a release back, and shows before what its targets will really do.
 
-use super::PUBLISH_WITHIN;
+use super::{PUBLISH_WITHIN, settled_release};
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::delivery::{
-        publications::Publications,
-        releases::{
-            Command, Releases, State,
-            current::Current,
-            rules::{ReleaseIndex, name},
+    functions::delivery::publications::{poll, wait_until_fulfilled},
+    kinds::{
+        delivery::{
+            publications::Publications,
+            releases::{
+                Command, Releases, State,
+                current::Current,
+                rules::{ReleaseIndex, name},
+            },
         },
+        world::World,
     },
     runtime::pagination,
 };
@@ -33,8 +37,8 @@ impl Serves<RollbackRelease> for Platform {
         let back = match (current, release.state) {
             (Some(current), _) => {
                 let to = match p.to_release_id {
-                    Some(to) => self.earlier(release, to)?,
-                    None => self.latest_superseded(release)?,
+                    Some(to) => earlier(&self.world, release, to)?,
+                    None => latest_superseded(&self.world, release)?,
                 };
                 Some((current, to))
             }
@@ -51,11 +55,11 @@ impl Serves<RollbackRelease> for Platform {
                 )));
             }
         };
-        let to = back.as_ref().map(|(_, to)| self.release_of(*to)).transpose()?;
+        let to = back.as_ref().map(|(_, to)| release_of(&self.world, *to)).transpose()?;
         let in_stores = withdrawn(release).map(|p| p.id).collect::<Vec<_>>();
-        self.look(&in_stores).await?;
-        let release = self.release_of(release.id)?;
-        let plan = self.plan(&release, to.as_ref())?;
+        poll(&self.world, &in_stores).await?;
+        let release = release_of(&self.world, release.id)?;
+        let plan = plan(&self.world, &release, to.as_ref())?;
         if p.dry_run {
             return Ok(Rollback { release, dry_run: true, plan });
         }
@@ -72,8 +76,8 @@ impl Serves<RollbackRelease> for Platform {
         cx.to::<Releases>(release.id).change(command, reply).await?;
         self.world.to::<Releases>(release.id).wait_idle(PUBLISH_WITHIN).await?;
         let asked: Vec<_> = in_stores.into_iter().chain(restore).collect();
-        self.fulfilled(&asked).await?;
-        let now = self.settled_release(to.map_or(release.id, |to| to.id)).await?;
+        wait_until_fulfilled(&self.world, &asked).await?;
+        let now = settled_release(&self.world, to.map_or(release.id, |to| to.id)).await?;
         let reply = Rollback { release: now, dry_run: false, plan };
         cx.finish(&reply);
         Ok(reply)
@@ -86,85 +90,86 @@ fn withdrawn(release: &Release) -> impl Iterator<Item = &Publication> {
     publications.filter(|p| p.target != Target::Ota && p.state != PublicationState::Failed)
 }
 
-impl Platform {
-    /// What each target will do, by what is known of it now.
-    fn plan(&self, release: &Release, to: Option<&Release>) -> Result<Vec<RollbackStep>, Fault> {
-        let mut steps = Vec::new();
-        let ota = release.publications.iter().filter(|p| p.target == Target::Ota);
-        for publication in ota.filter(|p| p.state == PublicationState::Live) {
-            let version = to.map(|to| to.version.to_string()).unwrap_or_default();
-            let text = format!(
-                "The channel {} points to {version} again, and the install page of {} is closed. \
-                 Devices keep what they have.",
-                release.channel, release.version
-            );
-            steps.push(step(publication, RollbackAction::PointBack, text));
-        }
-        let mut targets = BTreeSet::new();
-        for publication in withdrawn(release) {
-            let Some(seen) = self.world.store.get::<Publications>(&publication.id)? else {
-                continue;
-            };
-            let undo = seen.state.progress.withdrawal();
-            targets.insert(publication.target);
+/// What each target will do, by what is known of it now.
+fn plan(
+    world: &World,
+    release: &Release,
+    to: Option<&Release>,
+) -> Result<Vec<RollbackStep>, Fault> {
+    let mut steps = Vec::new();
+    let ota = release.publications.iter().filter(|p| p.target == Target::Ota);
+    for publication in ota.filter(|p| p.state == PublicationState::Live) {
+        let version = to.map(|to| to.version.to_string()).unwrap_or_default();
+        let text = format!(
+            "The channel {} points to {version} again, and the install page of {} is closed. \
+             Devices keep what they have.",
+            release.channel, release.version
+        );
+        steps.push(step(publication, RollbackAction::PointBack, text));
+    }
+    let mut targets = BTreeSet::new();
+    for publication in withdrawn(release) {
+        let Some(seen) = world.store.get::<Publications>(&publication.id)? else {
+            continue;
+        };
+        let undo = seen.state.progress.withdrawal();
+        targets.insert(publication.target);
+        steps.push(step(publication, undo.action, undo.text));
+    }
+    for publication in to.into_iter().flat_map(|to| &to.publications) {
+        let Some(seen) = world.store.get::<Publications>(&publication.id)? else {
+            continue;
+        };
+        let undo = seen.state.progress.restoral();
+        if targets.contains(&publication.target) && undo.action != RollbackAction::Nothing {
             steps.push(step(publication, undo.action, undo.text));
         }
-        for publication in to.into_iter().flat_map(|to| &to.publications) {
-            let Some(seen) = self.world.store.get::<Publications>(&publication.id)? else {
-                continue;
-            };
-            let undo = seen.state.progress.restoral();
-            if targets.contains(&publication.target) && undo.action != RollbackAction::Nothing {
-                steps.push(step(publication, undo.action, undo.text));
-            }
-        }
-        Ok(steps)
     }
+    Ok(steps)
+}
 
-    /// Reads a release.
-    pub(in crate::functions) fn release_of(&self, id: ReleaseId) -> Result<Release, Fault> {
-        let seen = self.world.store.get::<Releases>(&id)?;
-        seen.map(|seen| seen.state.release.clone()).ok_or(Fault::NotFound("release"))
-    }
+/// Reads a release.
+pub(in crate::functions) fn release_of(world: &World, id: ReleaseId) -> Result<Release, Fault> {
+    let seen = world.store.get::<Releases>(&id)?;
+    seen.map(|seen| seen.state.release.clone()).ok_or(Fault::NotFound("release"))
+}
 
-    /// Checks the release that the caller wants to go back to: it must be superseded, and of the
-    /// same channel.
-    fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
-        let seen = self.world.store.get::<Releases>(&to)?;
-        let other = seen
-            .as_ref()
-            .map(|s| &s.state.release)
-            .filter(|other| ReleaseIndex::of_channel(other) == ReleaseIndex::of_channel(release));
-        match other {
-            None => Err(Fault::NotFound("release in this channel")),
-            Some(other) if other.state == ReleaseState::Superseded => Ok(to),
-            Some(other) => Err(Fault::NotNow(format!(
-                "the release {to} is {}; only a superseded one can be made current again",
-                name(other.state)
-            ))),
-        }
+/// Checks the release that the caller wants to go back to: it must be superseded, and of the
+/// same channel.
+fn earlier(world: &World, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
+    let seen = world.store.get::<Releases>(&to)?;
+    let other = seen
+        .as_ref()
+        .map(|s| &s.state.release)
+        .filter(|other| ReleaseIndex::of_channel(other) == ReleaseIndex::of_channel(release));
+    match other {
+        None => Err(Fault::NotFound("release in this channel")),
+        Some(other) if other.state == ReleaseState::Superseded => Ok(to),
+        Some(other) => Err(Fault::NotNow(format!(
+            "the release {to} is {}; only a superseded one can be made current again",
+            name(other.state)
+        ))),
     }
+}
 
-    /// The superseded release of the channel that was published last, among the newest ones.
-    fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
-        let none = || {
-            Fault::NotNow(
-                "there is no earlier release in this channel to go back to; publish another one"
-                    .into(),
-            )
-        };
-        let newest = pagination::page::<Releases, _>(
-            &self.world.store,
-            &ReleaseIndex::of_channel(release),
-            (Limit::MOST, None),
-            |_, seen: &Snapshot<Releases>| {
-                let other = &seen.state.release;
-                let fits = other.state == ReleaseState::Superseded && other.id != release.id;
-                Ok(fits.then_some((other.published_at, other.id)))
-            },
-        )?;
-        newest.items.into_iter().max().map(|(_, id)| id).ok_or_else(none)
-    }
+/// The superseded release of the channel that was published last, among the newest ones.
+fn latest_superseded(world: &World, release: &Release) -> Result<ReleaseId, Fault> {
+    let none = || {
+        Fault::NotNow(
+            "there is no earlier release in this channel to go back to; publish another one".into(),
+        )
+    };
+    let newest = pagination::page::<Releases, _>(
+        &world.store,
+        &ReleaseIndex::of_channel(release),
+        (Limit::MOST, None),
+        |_, seen: &Snapshot<Releases>| {
+            let other = &seen.state.release;
+            let fits = other.state == ReleaseState::Superseded && other.id != release.id;
+            Ok(fits.then_some((other.published_at, other.id)))
+        },
+    )?;
+    newest.items.into_iter().max().map(|(_, id)| id).ok_or_else(none)
 }
 
 fn step(publication: &Publication, action: RollbackAction, text: String) -> RollbackStep {

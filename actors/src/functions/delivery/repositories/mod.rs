@@ -4,6 +4,7 @@ pub mod push;
 
 use crate::{
     call::{context::Call, platform::Platform},
+    functions::delivery::repositories::push::webhook_secret,
     kinds::{
         delivery::repositories::{
             Checking, Command, DeployKey, HostTrust, Repositories, Repository, Source,
@@ -109,54 +110,52 @@ fn consistent(p: &ConnectRepository) -> Result<(), Fault> {
     }
 }
 
-impl Platform {
-    fn repository(&self, app: AppId) -> Result<Keyed<Repositories>, Fault> {
-        connected(&self.world.store, app)?.ok_or(Fault::NotFound(Repositories::NOUN))
-    }
+fn repository(world: &World, app: AppId) -> Result<Keyed<Repositories>, Fault> {
+    connected(&world.store, app)?.ok_or(Fault::NotFound(Repositories::NOUN))
+}
 
-    /// The source that a call names. An ssh address gets a new key pair, which is not used if the
-    /// address has one.
-    fn source(&self, p: &ConnectRepository) -> Result<Source, Fault> {
-        consistent(p)?;
-        let ports = &self.world.ports;
-        let owner = p.app_id.to_string();
-        let seal = |secret: &str| ports.sealer.seal(&owner, secret).map_err(|_| Fault::Internal);
-        let deploy_key = match p.url.ssh() {
-            None => None,
-            Some(_) => {
-                let pair = ports.sources.new_key_pair(&format!("svc {owner}"));
-                let pair = pair.map_err(|_| Fault::Internal)?;
-                let expected = p.host_key.clone();
-                Some(DeployKey {
-                    public: pair.public,
-                    private: seal(pair.private.as_str())?,
-                    host: expected.map_or(HostTrust::FirstUse, HostTrust::Expected),
-                })
-            }
-        };
-        Ok(Source {
-            url: p.url.clone(),
-            branch: p.branch.clone(),
-            token: p.token.as_ref().map(|token| seal(token.as_str())).transpose()?,
-            installation: p.installation_id.clone(),
-            deploy_key,
-        })
-    }
+/// The source that a call names. An ssh address gets a new key pair, which is not used if the
+/// address has one.
+fn source(world: &World, p: &ConnectRepository) -> Result<Source, Fault> {
+    consistent(p)?;
+    let ports = &world.ports;
+    let owner = p.app_id.to_string();
+    let seal = |secret: &str| ports.sealer.seal(&owner, secret).map_err(|_| Fault::Internal);
+    let deploy_key = match p.url.ssh() {
+        None => None,
+        Some(_) => {
+            let pair = ports.sources.new_key_pair(&format!("svc {owner}"));
+            let pair = pair.map_err(|_| Fault::Internal)?;
+            let expected = p.host_key.clone();
+            Some(DeployKey {
+                public: pair.public,
+                private: seal(pair.private.as_str())?,
+                host: expected.map_or(HostTrust::FirstUse, HostTrust::Expected),
+            })
+        }
+    };
+    Ok(Source {
+        url: p.url.clone(),
+        branch: p.branch.clone(),
+        token: p.token.as_ref().map(|token| seal(token.as_str())).transpose()?,
+        installation: p.installation_id.clone(),
+        deploy_key,
+    })
+}
 
-    /// The repository after a new check, or as it was if the check takes too long.
-    pub(crate) async fn repository_checked_now(
-        &self,
-        id: RepositoryId,
-    ) -> Result<Repository, Fault> {
-        self.world.to::<Repositories>(id).ask(Command::Check).await?;
-        let checked = self.world.to::<Repositories>(id).idle_or_late(CHECK_WITHIN).await?;
-        Ok((*checked).clone())
-    }
+/// The repository after a new check, or as it was if the check takes too long.
+pub(crate) async fn repository_checked_now(
+    world: &World,
+    id: RepositoryId,
+) -> Result<Repository, Fault> {
+    world.to::<Repositories>(id).ask(Command::Check).await?;
+    let checked = world.to::<Repositories>(id).idle_or_late(CHECK_WITHIN).await?;
+    Ok((*checked).clone())
 }
 
 impl Serves<ConnectRepository> for Platform {
     async fn serve(&self, cx: &Call, p: ConnectRepository) -> Result<wire::Repository, Fault> {
-        let source = self.source(&p)?;
+        let source = source(&self.world, &p)?;
         let (id, input) = match connected(&self.world.store, p.app_id)? {
             Some((id, _)) => (id, Input::Command(Command::Connect(source))),
             None => {
@@ -174,23 +173,23 @@ impl Serves<ConnectRepository> for Platform {
 
 impl Serves<GetRepository> for Platform {
     async fn serve(&self, _: &Call, p: GetRepository) -> Result<wire::Repository, Fault> {
-        let (_, repository) = self.repository(p.app_id)?;
+        let (_, repository) = repository(&self.world, p.app_id)?;
         Ok(view(&self.world, &repository))
     }
 }
 
 impl Serves<GetRepositoryWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: GetRepositoryWebhook) -> Result<RepositoryWebhook, Fault> {
-        let (id, _) = self.repository(p.app_id)?;
+        let (id, _) = repository(&self.world, p.app_id)?;
         cx.record(&id.to_string()).await?;
         let url = format!("{}/api/v1/repositories/{}/push", self.settings.api_url, p.app_id);
-        Ok(RepositoryWebhook { url, secret: self.webhook_secret(id) })
+        Ok(RepositoryWebhook { url, secret: webhook_secret(self, id) })
     }
 }
 
 impl Serves<CheckRepository> for Platform {
     async fn serve(&self, cx: &Call, p: CheckRepository) -> Result<wire::Repository, Fault> {
-        let (id, _) = self.repository(p.app_id)?;
+        let (id, _) = repository(&self.world, p.app_id)?;
         let world = self.world.clone();
         let show = move |repository: &Repository| Ok(view(&world, repository));
         cx.to::<Repositories>(id).change_and_wait(Command::Check, CHECK_WITHIN, show).await
@@ -203,7 +202,7 @@ impl Serves<DisconnectRepository> for Platform {
         cx: &Call,
         p: DisconnectRepository,
     ) -> Result<DisconnectedRepository, Fault> {
-        let (id, _) = self.repository(p.app_id)?;
+        let (id, _) = repository(&self.world, p.app_id)?;
         let reply =
             |repository: &Repository| Ok(DisconnectedRepository { deleted: repository.app_id });
         cx.to::<Repositories>(id).change(Command::Disconnect, reply).await

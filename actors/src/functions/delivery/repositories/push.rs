@@ -42,38 +42,35 @@ struct Push {
     reference: Option<String>,
 }
 
-impl Platform {
-    /// The secret of a repository's webhook. It follows from the key of the installation and the id
-    /// of the repository, so it is not stored.
-    pub(super) fn webhook_secret(&self, id: RepositoryId) -> String {
-        keyed_digest(&self.settings.signing_key, &format!("repository webhook\n{id}"))
-    }
+/// The secret of a repository's webhook. It follows from the key of the installation and the id
+/// of the repository, so it is not stored.
+pub(super) fn webhook_secret(platform: &Platform, id: RepositoryId) -> String {
+    keyed_digest(&platform.settings.signing_key, &format!("repository webhook\n{id}"))
+}
 
-    /// Checks a repository again after a push to its branch.
-    pub(crate) async fn pushed(
-        &self,
-        app: AppId,
-        proof: &Proof,
-        body: &[u8],
-    ) -> Result<PushReceived, Fault> {
-        let held = lookup::connected(&self.world.store, app)?;
-        let genuine = held.filter(|(id, _)| proof.holds(&self.webhook_secret(*id), body));
-        // The same fault for an app without a repository: it may not even exist.
-        let (id, repository) = genuine.ok_or_else(|| {
-            Fault::Unauthenticated(
-                "this is not signed with the secret of the repository's webhook; \
-                 svc_getRepositoryWebhook shows it"
-                    .into(),
-            )
-        })?;
-        let push: Push =
-            serde_json::from_slice(body).map_err(|e| Fault::Malformed(e.to_string()))?;
-        let checking = push.reference.is_some_and(|pushed| is_of(&repository, &pushed));
-        if checking {
-            self.world.to::<Repositories>(id).ask(Command::Check).await?;
-        }
-        Ok(PushReceived { checking })
+/// Checks a repository again after a push to its branch.
+pub(crate) async fn pushed(
+    platform: &Platform,
+    app: AppId,
+    proof: &Proof,
+    body: &[u8],
+) -> Result<PushReceived, Fault> {
+    let held = lookup::connected(&platform.world.store, app)?;
+    let genuine = held.filter(|(id, _)| proof.holds(&webhook_secret(platform, *id), body));
+    // The same fault for an app without a repository: it may not even exist.
+    let (id, repository) = genuine.ok_or_else(|| {
+        Fault::Unauthenticated(
+            "this is not signed with the secret of the repository's webhook; \
+             svc_getRepositoryWebhook shows it"
+                .into(),
+        )
+    })?;
+    let push: Push = serde_json::from_slice(body).map_err(|e| Fault::Malformed(e.to_string()))?;
+    let checking = push.reference.is_some_and(|pushed| is_of(&repository, &pushed));
+    if checking {
+        platform.world.to::<Repositories>(id).ask(Command::Check).await?;
     }
+    Ok(PushReceived { checking })
 }
 
 /// Whether a reference is the branch that is checked. Before the first check, the default branch is

@@ -6,6 +6,7 @@ use crate::{
     kinds::{
         delivery::artifacts::address::{self, Use},
         hosting::{deployments::build, instances::Service},
+        world::World,
     },
 };
 use contract::{
@@ -35,7 +36,7 @@ impl Serves<CreateSourceUrl> for Platform {
             return Err(Fault::TooLarge { limit: MAX_ARCHIVE });
         }
         let (app, sha256, expires_at) = (p.app_id, &p.body.sha256, cx.now + OPEN_FOR);
-        if self.folder_kind(app, sha256).await?.is_some() {
+        if folder_kind(&self.world, app, sha256).await?.is_some() {
             return Ok(SourceUrl { upload_url: None, expires_at });
         }
         let (key, api_url) = (&self.settings.signing_key, &self.settings.api_url);
@@ -45,55 +46,57 @@ impl Serves<CreateSourceUrl> for Platform {
     }
 }
 
-impl Platform {
-    async fn folder_kind(&self, app: AppId, sha256: &Sha256) -> Result<Option<FolderKind>, Fault> {
-        let found = self.world.ports.folders.renew(app, sha256).await;
-        found.map_err(|e| {
-            tracing::error!(error = %e, "the archives of folders cannot be read");
-            Fault::Unavailable("the disk of sent folders")
-        })
-    }
+async fn folder_kind(
+    world: &World,
+    app: AppId,
+    sha256: &Sha256,
+) -> Result<Option<FolderKind>, Fault> {
+    let found = world.ports.folders.renew(app, sha256).await;
+    found.map_err(|e| {
+        tracing::error!(error = %e, "the archives of folders cannot be read");
+        Fault::Unavailable("the disk of sent folders")
+    })
+}
 
-    /// Refuses a folder that was not sent, or that this service cannot run.
-    pub(super) async fn check_folder(
-        &self,
-        app: AppId,
-        folder: &FolderSource,
-        service: &Service,
-        env: Option<&Env>,
-    ) -> Result<(), Fault> {
-        let kind = self.folder_kind(app, &folder.sha256).await?.ok_or_else(|| {
-            Fault::NotNow(
-                "this folder is not here: send it first (POST /api/v1/apps/{appId}/sources), or run \
-                 `svc deploy`"
-                    .into(),
-            )
-        })?;
-        if kind.runs_code() {
-            build::allowed(&self.world).map_err(|why| Fault::NotNow(why.into()))?;
-        }
-        if kind == FolderKind::Dockerfile {
-            return Ok(());
-        }
-        let template = service.live.template();
-        let of_template = template.env.keys().chain(template.default_env.keys());
-        let of_template: Vec<&str> = of_template.map(|name| name.as_str()).collect();
-        if !of_template.contains(&PARSE_SERVER) {
-            return Err(Fault::NotNow(format!(
-                "cloud code needs a Parse Server, and the template of this service sets no \
-                 {PARSE_SERVER}; put a Dockerfile into the folder"
-            )));
-        }
-        let is_set = match env {
-            Some(env) => env.keys().any(|name| name.as_str() == CLOUD_CODE),
-            None => service.live.env.keys().any(|name| name.as_str() == CLOUD_CODE),
-        };
-        if is_set || of_template.contains(&CLOUD_CODE) {
-            return Err(Fault::NotNow(format!(
-                "the variable {CLOUD_CODE} of this service names other cloud code, so that of the \
-                 folder would not run; remove the variable"
-            )));
-        }
-        Ok(())
+/// Refuses a folder that was not sent, or that this service cannot run.
+pub(super) async fn check_folder(
+    world: &World,
+    app: AppId,
+    folder: &FolderSource,
+    service: &Service,
+    env: Option<&Env>,
+) -> Result<(), Fault> {
+    let kind = folder_kind(world, app, &folder.sha256).await?.ok_or_else(|| {
+        Fault::NotNow(
+            "this folder is not here: send it first (POST /api/v1/apps/{appId}/sources), or run \
+             `svc deploy`"
+                .into(),
+        )
+    })?;
+    if kind.runs_code() {
+        build::allowed(world).map_err(|why| Fault::NotNow(why.into()))?;
     }
+    if kind == FolderKind::Dockerfile {
+        return Ok(());
+    }
+    let template = service.live.template();
+    let of_template = template.env.keys().chain(template.default_env.keys());
+    let of_template: Vec<&str> = of_template.map(|name| name.as_str()).collect();
+    if !of_template.contains(&PARSE_SERVER) {
+        return Err(Fault::NotNow(format!(
+            "cloud code needs a Parse Server, and the template of this service sets no \
+             {PARSE_SERVER}; put a Dockerfile into the folder"
+        )));
+    }
+    let is_set = match env {
+        Some(env) => env.keys().any(|name| name.as_str() == CLOUD_CODE),
+        None => service.live.env.keys().any(|name| name.as_str() == CLOUD_CODE),
+    };
+    if is_set || of_template.contains(&CLOUD_CODE) {
+        return Err(Fault::NotNow(format!(
+            "the variable {CLOUD_CODE} of this service names other cloud code, so that of the \
+             folder would not run; remove the variable"
+        )));
+    }
+    Ok(())
 }

@@ -4,6 +4,13 @@ pub mod folder;
 
 use crate::{
     call::{context::Call, platform::Platform},
+    functions::hosting::{
+        deployments::folder::check_folder,
+        instances::{
+            create::{definition, seal_env},
+            instance_of,
+        },
+    },
     kinds::{
         delivery::repositories::with_address,
         hosting::{
@@ -15,6 +22,7 @@ use crate::{
             },
             progress_log::{Line, LinesPage},
         },
+        world::World,
     },
     ports::sealed::Sealed,
     runtime::pagination,
@@ -64,129 +72,121 @@ struct Plan {
     base: Option<ServiceImage>,
 }
 
-impl Platform {
-    fn deployment(&self, id: DeploymentId) -> Result<Snapshot<Deployments>, Fault> {
-        let found = self.world.store.get::<Deployments>(&id)?;
-        found.ok_or(Fault::NotFound("deployment"))
-    }
+fn deployment(world: &World, id: DeploymentId) -> Result<Snapshot<Deployments>, Fault> {
+    let found = world.store.get::<Deployments>(&id)?;
+    found.ok_or(Fault::NotFound("deployment"))
+}
 
-    /// The named service of an app, or the server of its only instance.
-    fn target(
-        &self,
-        app: AppId,
-        named: Option<DeploymentTarget>,
-    ) -> Result<(DeploymentTarget, InstanceId, Snapshot<Instances>), Fault> {
-        let target = match named {
-            Some(target) => target,
-            None => {
-                let backend = self.instance_of(app, InstanceKind::Backend)?.is_some();
-                let market = self.instance_of(app, InstanceKind::Market)?.is_some();
-                match (backend, market) {
-                    (true, true) => {
-                        return Err(Fault::invalid(
-                            "target",
-                            "is needed: the app has two instances",
-                        ));
-                    }
-                    (false, true) => DeploymentTarget::MarketServer,
-                    _ => DeploymentTarget::Backend,
+/// The named service of an app, or the server of its only instance.
+fn target(
+    world: &World,
+    app: AppId,
+    named: Option<DeploymentTarget>,
+) -> Result<(DeploymentTarget, InstanceId, Snapshot<Instances>), Fault> {
+    let target = match named {
+        Some(target) => target,
+        None => {
+            let backend = instance_of(world, app, InstanceKind::Backend)?.is_some();
+            let market = instance_of(world, app, InstanceKind::Market)?.is_some();
+            match (backend, market) {
+                (true, true) => {
+                    return Err(Fault::invalid("target", "is needed: the app has two instances"));
                 }
+                (false, true) => DeploymentTarget::MarketServer,
+                _ => DeploymentTarget::Backend,
             }
-        };
-        let (kind, role) = place(target);
-        let id = self.instance_of(app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
-        let found = self.world.store.get::<Instances>(&id)?;
-        let found = found.ok_or(Fault::NotFound("instance of this app"))?;
-        let instance = &found.state;
-        if instance.service(role).is_none() {
-            return Err(Fault::NotFound("service of this instance"));
         }
-        if instance.desired != DesiredState::Running {
-            return Err(Fault::NotNow("this instance is stopped; start it, then deploy".into()));
-        }
-        Ok((target, id, found))
+    };
+    let (kind, role) = place(target);
+    let id = instance_of(world, app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
+    let found = world.store.get::<Instances>(&id)?;
+    let found = found.ok_or(Fault::NotFound("instance of this app"))?;
+    let instance = &found.state;
+    if instance.service(role).is_none() {
+        return Err(Fault::NotFound("service of this instance"));
     }
-
-    async fn deploy(&self, cx: &Call, plan: Plan) -> Result<Deployment, Fault> {
-        let id: DeploymentId = self.world.ports.random.id(cx.now);
-        let step = |name| {
-            let first = name == StepName::Queue;
-            let state = if first { StepState::Running } else { StepState::Pending };
-            DeploymentStep { name, state, started_at: first.then_some(cx.now), finished_at: None }
-        };
-        let state = State {
-            deployment: Deployment {
-                id,
-                app_id: plan.app,
-                instance_id: plan.instance,
-                target: plan.target,
-                source: plan.source,
-                state: DeploymentState::Queued,
-                image_ref: plan.image.reference.clone(),
-                previous_deployment_id: None,
-                rollback_of: plan.rollback_of,
-                started_by: cx.caller.user.as_ref().map(|user| user.id),
-                steps: STEPS.map(step).to_vec(),
-                error: None,
-                created_at: cx.now,
-                finished_at: None,
-            },
-            role: place(plan.target).1,
-            env: plan.env,
-            definition: plan.definition,
-            image: plan.image,
-            deadline: None,
-            limit_seconds: u32::try_from(self.world.ports.site.deployment_limit.as_secs())
-                .unwrap_or(u32::MAX),
-            in_queue: true,
-            removing: false,
-            failing: false,
-            restores: plan.restores,
-            replaces: None,
-            base: plan.base,
-        };
-        let show = |state: &State| Ok(state.deployment.clone());
-        cx.to::<Deployments>(id).create(state, show).await
+    if instance.desired != DesiredState::Running {
+        return Err(Fault::NotNow("this instance is stopped; start it, then deploy".into()));
     }
+    Ok((target, id, found))
+}
 
-    /// The image of a source, and the definition that a template version gives the service. Refuses
-    /// an image that may not be used.
-    fn sourced(
-        &self,
-        source: &DeploymentSource,
-        instance: &Instance,
-        role: Role,
-    ) -> Result<(ServiceImage, Option<Definition>), Fault> {
-        // The version is the commit, which is not known yet, or the beginning of the hash.
-        let built = match (&source.git, &source.folder) {
-            (Some(_), _) => Some(("git", "git".to_owned())),
-            (_, Some(folder)) => {
-                Some(("folder", folder.sha256.as_str().chars().take(12).collect()))
+async fn deploy(world: &World, cx: &Call, plan: Plan) -> Result<Deployment, Fault> {
+    let id: DeploymentId = world.ports.random.id(cx.now);
+    let step = |name| {
+        let first = name == StepName::Queue;
+        let state = if first { StepState::Running } else { StepState::Pending };
+        DeploymentStep { name, state, started_at: first.then_some(cx.now), finished_at: None }
+    };
+    let state = State {
+        deployment: Deployment {
+            id,
+            app_id: plan.app,
+            instance_id: plan.instance,
+            target: plan.target,
+            source: plan.source,
+            state: DeploymentState::Queued,
+            image_ref: plan.image.reference.clone(),
+            previous_deployment_id: None,
+            rollback_of: plan.rollback_of,
+            started_by: cx.caller.user.as_ref().map(|user| user.id),
+            steps: STEPS.map(step).to_vec(),
+            error: None,
+            created_at: cx.now,
+            finished_at: None,
+        },
+        role: place(plan.target).1,
+        env: plan.env,
+        definition: plan.definition,
+        image: plan.image,
+        deadline: None,
+        limit_seconds: u32::try_from(world.ports.site.deployment_limit.as_secs())
+            .unwrap_or(u32::MAX),
+        in_queue: true,
+        removing: false,
+        failing: false,
+        restores: plan.restores,
+        replaces: None,
+        base: plan.base,
+    };
+    let show = |state: &State| Ok(state.deployment.clone());
+    cx.to::<Deployments>(id).create(state, show).await
+}
+
+/// The image of a source, and the definition that a template version gives the service. Refuses
+/// an image that may not be used.
+fn sourced(
+    world: &World,
+    source: &DeploymentSource,
+    instance: &Instance,
+    role: Role,
+) -> Result<(ServiceImage, Option<Definition>), Fault> {
+    // The version is the commit, which is not known yet, or the beginning of the hash.
+    let built = match (&source.git, &source.folder) {
+        (Some(_), _) => Some(("git", "git".to_owned())),
+        (_, Some(folder)) => Some(("folder", folder.sha256.as_str().chars().take(12).collect())),
+        _ => None,
+    };
+    if let Some((name, version)) = built {
+        let version: VersionName = version.parse().map_err(|_| Fault::Internal)?;
+        let name: Slug = name.parse().map_err(|_| Fault::Internal)?;
+        let image = ServiceImage { image_id: None, name, version, reference: None, build: None };
+        return Ok((image, None));
+    }
+    let (id, version, definition) =
+        match (&source.image_id, &source.version, &source.template_version) {
+            (Some(id), Some(version), None) => (*id, version.clone(), None),
+            (None, None, Some(wanted)) => {
+                let definition = definition(world, instance, wanted, role)?;
+                let definition =
+                    definition.ok_or(Fault::NotFound("service of this template version"))?;
+                let service = &definition.service;
+                (service.image_id, service.image_version.clone(), Some(definition))
             }
-            _ => None,
+            _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
         };
-        if let Some((name, version)) = built {
-            let version: VersionName = version.parse().map_err(|_| Fault::Internal)?;
-            let name: Slug = name.parse().map_err(|_| Fault::Internal)?;
-            let image =
-                ServiceImage { image_id: None, name, version, reference: None, build: None };
-            return Ok((image, None));
-        }
-        let (id, version, definition) =
-            match (&source.image_id, &source.version, &source.template_version) {
-                (Some(id), Some(version), None) => (*id, version.clone(), None),
-                (None, None, Some(wanted)) => {
-                    let definition = self.definition(instance, wanted, role)?;
-                    let definition =
-                        definition.ok_or(Fault::NotFound("service of this template version"))?;
-                    let service = &definition.service;
-                    (service.image_id, service.image_version.clone(), Some(definition))
-                }
-                _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
-            };
-        let name = images::usable(&self.world.store, id, &version)?.state.name.clone();
-        Ok((ServiceImage::registered(id, name, version), definition))
-    }
+    let name = images::usable(&world.store, id, &version)?.state.name.clone();
+    Ok((ServiceImage::registered(id, name, version), definition))
 }
 
 impl Serves<TriggerDeployment> for Platform {
@@ -200,16 +200,16 @@ impl Serves<TriggerDeployment> for Platform {
         }
         let git = p.source.git.map(|git| with_address(&self.world.store, p.app_id, git));
         let source = DeploymentSource { git: git.transpose()?, ..p.source };
-        let (target, id, seen) = self.target(p.app_id, p.target)?;
+        let (target, id, seen) = target(&self.world, p.app_id, p.target)?;
         let (instance, role) = (&seen.state, place(target).1);
-        let (image, definition) = self.sourced(&source, instance, role)?;
+        let (image, definition) = sourced(&self.world, &source, instance, role)?;
         let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
         if let Some(folder) = &source.folder {
-            self.check_folder(p.app_id, folder, service, p.env.as_ref()).await?;
+            check_folder(&self.world, p.app_id, folder, service, p.env.as_ref()).await?;
         }
         let becomes = definition.as_ref().unwrap_or(&service.live.definition);
         let present = &service.live.env;
-        let seal = |env| self.seal_env(id, &becomes.service, env, present);
+        let seal = |env| seal_env(&self.world, id, &becomes.service, env, present);
         let env = p.env.as_ref().map(seal).transpose()?;
         let plan = Plan {
             app: p.app_id,
@@ -223,7 +223,7 @@ impl Serves<TriggerDeployment> for Platform {
             restores: None,
             base: None,
         };
-        self.deploy(cx, plan).await
+        deploy(&self.world, cx, plan).await
     }
 }
 
@@ -254,12 +254,12 @@ impl Serves<CancelDeployment> for Platform {
 
 impl Serves<RollbackDeployment> for Platform {
     async fn serve(&self, cx: &Call, p: RollbackDeployment) -> Result<Deployment, Fault> {
-        let wanted = p.to_deployment_id.map(|id| self.deployment(id)).transpose()?;
+        let wanted = p.to_deployment_id.map(|id| deployment(&self.world, id)).transpose()?;
         if wanted.as_ref().is_some_and(|wanted| wanted.deployment.app_id != p.app_id) {
             return Err(Fault::NotFound("deployment of this app"));
         }
         let named = p.target.or(wanted.map(|wanted| wanted.deployment.target));
-        let (target, instance, seen) = self.target(p.app_id, named)?;
+        let (target, instance, seen) = target(&self.world, p.app_id, named)?;
         let served = self
             .world
             .store
@@ -281,11 +281,11 @@ impl Serves<RollbackDeployment> for Platform {
                 return Err(nothing("this deployment did not serve, or too long ago"));
             }
             None if serves.is_none() => Some(Earlier::Deployment(last)),
-            None => before(&self.past(&served)?),
+            None => before(&past(&self.world, &served)?),
         };
         let (source, definition, image, env, base) = match (restores, &served.created) {
             (Some(Earlier::Deployment(id)), _) => {
-                let to = self.deployment(id)?.state.clone();
+                let to = deployment(&self.world, id)?.state.clone();
                 (to.deployment.source, to.definition, to.image, to.env, to.base)
             }
             (Some(Earlier::Created), Some(created)) => {
@@ -301,7 +301,7 @@ impl Serves<RollbackDeployment> for Platform {
                 ));
             }
         };
-        self.still_has(&image).await?;
+        still_has(&self.world, &image).await?;
         let plan = Plan {
             app: p.app_id,
             instance,
@@ -314,34 +314,32 @@ impl Serves<RollbackDeployment> for Platform {
             restores,
             base,
         };
-        self.deploy(cx, plan).await
+        deploy(&self.world, cx, plan).await
     }
 }
 
-impl Platform {
-    fn past(&self, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {
-        let past = |id: &DeploymentId| {
-            let found = self.deployment(*id)?;
-            let taken_back = found.deployment.state == DeploymentState::RolledBack;
-            Ok(Past { id: *id, restores: found.restores, taken_back })
-        };
-        served.latest.iter().map(past).collect()
-    }
+fn past(world: &World, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {
+    let past = |id: &DeploymentId| {
+        let found = deployment(world, *id)?;
+        let taken_back = found.deployment.state == DeploymentState::RolledBack;
+        Ok(Past { id: *id, restores: found.restores, taken_back })
+    };
+    served.latest.iter().map(past).collect()
+}
 
-    /// Refuses an image that was built here and removed by the clean-up: no registry has it. If the
-    /// engine does not answer, the deployment waits for it.
-    async fn still_has(&self, image: &ServiceImage) -> Result<(), Fault> {
-        let ServiceImage { image_id: None, reference: Some(reference), .. } = image else {
-            return Ok(());
-        };
-        match self.world.ports.engine.image(reference).await {
-            Ok(None) => Err(Fault::NotNow(
-                "the image of that deployment was removed: those of the last five versions are \
-                 kept; deploy its commit or folder again"
-                    .into(),
-            )),
-            _ => Ok(()),
-        }
+/// Refuses an image that was built here and removed by the clean-up: no registry has it. If the
+/// engine does not answer, the deployment waits for it.
+async fn still_has(world: &World, image: &ServiceImage) -> Result<(), Fault> {
+    let ServiceImage { image_id: None, reference: Some(reference), .. } = image else {
+        return Ok(());
+    };
+    match world.ports.engine.image(reference).await {
+        Ok(None) => Err(Fault::NotNow(
+            "the image of that deployment was removed: those of the last five versions are \
+             kept; deploy its commit or folder again"
+                .into(),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -1,14 +1,20 @@
 //! The functions of the group Backend instances, except metrics.
 
-use super::create::{NewInstance, check_resources};
+use super::{
+    ask_instance,
+    create::{NewInstance, check_resources},
+    create_instance,
+};
 use crate::{
     call::{authz::authorize, context::Call, lookup, platform::Platform},
+    functions::hosting::instances::create::seal_env,
     kinds::{
         hosting::{
             instances::{Command, Instances, view::view},
             templates::Templates,
         },
         people::{apps::Apps, projects::Projects},
+        world::World,
     },
     runtime::{entries::Under, pagination},
 };
@@ -36,7 +42,7 @@ impl Serves<CreateBackendInstance> for Platform {
             resources: p.resources,
             from_backup: p.from_backup_id,
         };
-        self.create_instance(cx, new).await
+        create_instance(self, cx, new).await
     }
 }
 
@@ -64,19 +70,19 @@ impl Serves<GetBackendInstance> for Platform {
 
 impl Serves<StartBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: StartBackendInstance) -> Result<Instance, Fault> {
-        self.ask_instance(cx, p.instance_id, Command::Start, p.wait).await
+        ask_instance(&self.world, cx, p.instance_id, Command::Start, p.wait).await
     }
 }
 
 impl Serves<StopBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: StopBackendInstance) -> Result<Instance, Fault> {
-        self.ask_instance(cx, p.instance_id, Command::Stop, p.wait).await
+        ask_instance(&self.world, cx, p.instance_id, Command::Stop, p.wait).await
     }
 }
 
 impl Serves<RestartBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: RestartBackendInstance) -> Result<Instance, Fault> {
-        self.ask_instance(cx, p.instance_id, Command::Restart, p.wait).await
+        ask_instance(&self.world, cx, p.instance_id, Command::Restart, p.wait).await
     }
 }
 
@@ -88,12 +94,12 @@ impl Serves<UpdateBackendInstance> for Platform {
             Some(env) => {
                 let server = seen.state.service(Role::Server);
                 let server = server.ok_or(Fault::NotFound("server of this instance"))?;
-                Some(self.seal_env(id, server.live.template(), env, &server.live.env)?)
+                Some(seal_env(&self.world, id, server.live.template(), env, &server.live.env)?)
             }
             None => None,
         };
         let command = Command::Update { name: p.name.map(Into::into), resources: p.resources, env };
-        self.ask_instance(cx, id, command, false).await
+        ask_instance(&self.world, cx, id, command, false).await
     }
 }
 
@@ -104,21 +110,23 @@ impl Serves<UndeleteBackendInstance> for Platform {
         let template = template.ok_or_else(|| {
             Fault::NotNow("the template of this instance was deleted; download its backups".into())
         })?;
-        let app = p.app_id.map(|app| self.receiving_app(cx, app)).transpose()?;
-        self.ask_instance(cx, id, Command::Undelete { template, app }, false).await
+        let app = p.app_id.map(|app| receiving_app(&self.world, cx, app)).transpose()?;
+        ask_instance(&self.world, cx, id, Command::Undelete { template, app }, false).await
     }
 }
 
-impl Platform {
-    /// The app that gets a deleted instance. Authorizes the caller as for an instance that is created
-    /// in it.
-    fn receiving_app(&self, cx: &Call, app_id: AppId) -> Result<(AppId, Snapshot<Apps>), Fault> {
-        let requirement = GetApp { app_id }.requirement();
-        let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
-        authorize(&self.world, &cx.caller, &requirement, &ancestry)?;
-        let (id, seen) = ancestry.app()?;
-        Ok((id, seen.clone()))
-    }
+/// The app that gets a deleted instance. Authorizes the caller as for an instance that is created
+/// in it.
+fn receiving_app(
+    world: &World,
+    cx: &Call,
+    app_id: AppId,
+) -> Result<(AppId, Snapshot<Apps>), Fault> {
+    let requirement = GetApp { app_id }.requirement();
+    let ancestry = lookup::find(world, &cx.caller, requirement.subject)?;
+    authorize(world, &cx.caller, &requirement, &ancestry)?;
+    let (id, seen) = ancestry.app()?;
+    Ok((id, seen.clone()))
 }
 
 impl Serves<DeleteBackendInstance> for Platform {

@@ -2,7 +2,10 @@
 
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::templates::sees_all,
+    functions::hosting::{
+        backups::initial_restore,
+        templates::{sees_all, template},
+    },
     kinds::{
         hosting::{
             images,
@@ -14,6 +17,7 @@ use crate::{
             templates::{TemplateClaim, Templates},
         },
         people::apps::{App, Apps},
+        world::World,
     },
     ports::sealed::Sealed,
 };
@@ -40,198 +44,197 @@ pub(super) struct NewInstance {
     pub from_backup: Option<BackupId>,
 }
 
-impl Platform {
-    /// Reads everything that a new instance is written from.
-    pub(super) fn creation(
-        &self,
-        cx: &Call,
-        id: InstanceId,
-        new: NewInstance,
-    ) -> Result<Creation, Fault> {
-        let template = self.template_for(cx, &new)?;
-        let state = &template.state;
-        let current =
-            state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
-        let version = current.ok_or(Fault::NotFound("version of this template"))?;
-        let resources = new.resources.unwrap_or_default();
-        check_resources(resources)?;
-        let (app_id, app) = self.app_for(cx, &new)?;
-        let mut images = BTreeMap::new();
-        let mut services = Vec::new();
-        for service in version.services.iter().filter(|service| is_initial(service.role)) {
-            let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
-            let env = if service.role == Role::Server { &new.env } else { &Env::default() };
-            let definition =
-                Definition { template_version: version.version.clone(), service: service.clone() };
-            services.push(self.new_service(id, definition, &seen.state, env)?);
-            images.insert(service.image_id, seen);
+/// Reads everything that a new instance is written from.
+pub(super) fn creation(
+    platform: &Platform,
+    cx: &Call,
+    id: InstanceId,
+    new: NewInstance,
+) -> Result<Creation, Fault> {
+    let template = template_for(platform, cx, &new)?;
+    let state = &template.state;
+    let current =
+        state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
+    let version = current.ok_or(Fault::NotFound("version of this template"))?;
+    let resources = new.resources.unwrap_or_default();
+    check_resources(resources)?;
+    let (app_id, app) = app_for(&platform.world, cx, &new)?;
+    let mut images = BTreeMap::new();
+    let mut services = Vec::new();
+    for service in version.services.iter().filter(|service| is_initial(service.role)) {
+        let seen = images::usable(&platform.world.store, service.image_id, &service.image_version)?;
+        let env = if service.role == Role::Server { &new.env } else { &Env::default() };
+        let definition =
+            Definition { template_version: version.version.clone(), service: service.clone() };
+        services.push(new_service(&platform.world, id, definition, &seen.state, env)?);
+        images.insert(service.image_id, seen);
+    }
+    services.sort_by_key(|service: &Service| service.role);
+    let restore = |backup| initial_restore(&platform.world, backup, new.project_id, &services);
+    let initial_restore = new.from_backup.map(restore).transpose()?;
+    let instance = Instance {
+        project_id: new.project_id,
+        app_id,
+        kind: new.kind,
+        name: new.name,
+        template_id: state.id,
+        template_version: version.version.clone(),
+        resources,
+        secrets: new_secrets(&platform.world, id, secret_names(&version.services))?,
+        services,
+        schedules: BTreeMap::new(),
+        initial_restore,
+        desired: DesiredState::Running,
+        state: InstanceState::Provisioning,
+        deadline: Some(cx.now + crate::kinds::hosting::instances::rules::PROVISION_WITHIN),
+        coming_up: false,
+        delete_data: false,
+        left_to: None,
+        crashes: Vec::new(),
+        unreachable_since: None,
+        observing: false,
+        advised: BTreeSet::new(),
+        last_error: None,
+        last_log: Vec::new(),
+        created_at: cx.now,
+        updated_at: cx.now,
+    };
+    let images = images.into_iter().collect();
+    Ok(Creation { instance, template, images, app })
+}
+
+/// The requested template, or the default one.
+fn template_for(
+    platform: &Platform,
+    cx: &Call,
+    new: &NewInstance,
+) -> Result<Snapshot<Templates>, Fault> {
+    let defaults = &platform.settings.default_templates;
+    let slug = match new.kind {
+        InstanceKind::Backend => &defaults.backend,
+        InstanceKind::Market => &defaults.market,
+    };
+    let id = match new.template_id {
+        Some(id) => id,
+        None => {
+            let id = platform.world.store.holder(&TemplateClaim::Slug { slug: slug.clone() })?;
+            id.ok_or_else(|| {
+                Fault::invalid("templateId", "is needed: there is no default template")
+            })?
         }
-        services.sort_by_key(|service: &Service| service.role);
-        let restore = |backup| self.initial_restore(backup, new.project_id, &services);
-        let initial_restore = new.from_backup.map(restore).transpose()?;
-        let instance = Instance {
-            project_id: new.project_id,
-            app_id,
-            kind: new.kind,
-            name: new.name,
-            template_id: state.id,
-            template_version: version.version.clone(),
-            resources,
-            secrets: new_secrets(&self.world, id, secret_names(&version.services))?,
-            services,
-            schedules: BTreeMap::new(),
-            initial_restore,
-            desired: DesiredState::Running,
-            state: InstanceState::Provisioning,
-            deadline: Some(cx.now + crate::kinds::hosting::instances::rules::PROVISION_WITHIN),
-            coming_up: false,
-            delete_data: false,
-            left_to: None,
-            crashes: Vec::new(),
-            unreachable_since: None,
-            observing: false,
-            advised: BTreeSet::new(),
-            last_error: None,
-            last_log: Vec::new(),
-            created_at: cx.now,
-            updated_at: cx.now,
-        };
-        let images = images.into_iter().collect();
-        Ok(Creation { instance, template, images, app })
+    };
+    let template = template(&platform.world, id)?;
+    let state = &template.state;
+    if state.kind != new.kind {
+        return Err(Fault::invalid("templateId", "must be a template of this kind of instance"));
     }
+    match state.status {
+        TemplateStatus::Published => Ok(template),
+        // Whoever maintains templates tries them before they are published.
+        TemplateStatus::Draft if sees_all(&cx.caller) => Ok(template),
+        TemplateStatus::Draft => Err(Fault::NotFound("template")),
+        TemplateStatus::Archived => Err(Fault::NotNow(
+            "this template is archived; choose another one with getTemplates".into(),
+        )),
+    }
+}
 
-    /// The requested template, or the default one.
-    fn template_for(&self, cx: &Call, new: &NewInstance) -> Result<Snapshot<Templates>, Fault> {
-        let defaults = &self.settings.default_templates;
-        let slug = match new.kind {
-            InstanceKind::Backend => &defaults.backend,
-            InstanceKind::Market => &defaults.market,
-        };
-        let id = match new.template_id {
-            Some(id) => id,
-            None => {
-                let id = self.world.store.holder(&TemplateClaim::Slug { slug: slug.clone() })?;
-                id.ok_or_else(|| {
-                    Fault::invalid("templateId", "is needed: there is no default template")
-                })?
-            }
-        };
-        let template = self.template(id)?;
-        let state = &template.state;
-        if state.kind != new.kind {
-            return Err(Fault::invalid(
-                "templateId",
-                "must be a template of this kind of instance",
-            ));
+/// The requested app, which must be in the project; or a new one.
+fn app_for(world: &World, cx: &Call, new: &NewInstance) -> Result<(AppId, ForApp), Fault> {
+    let Some(id) = new.app_id else {
+        let app = App::new(new.project_id, new.name.clone(), cx.now);
+        return Ok((world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
+    };
+    let found = world.store.get::<Apps>(&id)?;
+    let ours = found.filter(|app| app.project_id == new.project_id && !app.is_deleted());
+    ours.map(|seen| (id, ForApp::Existing(seen))).ok_or(Fault::NotFound("app of this project"))
+}
+
+fn new_service(
+    world: &World,
+    id: InstanceId,
+    definition: Definition,
+    image: &DockerImage,
+    env: &Env,
+) -> Result<Service, Fault> {
+    let template = &definition.service;
+    let version = template.image_version.clone();
+    let image = ServiceImage::registered(template.image_id, image.name.clone(), version);
+    let env = seal_env(world, id, template, env, &BTreeMap::new())?;
+    Ok(Service::new(Revision::new(1, definition, image, env)))
+}
+
+/// A service that the template defines and the instance does not have yet.
+pub(super) fn additional_service(
+    world: &World,
+    id: InstanceId,
+    instance: &Instance,
+    role: Role,
+    env: &Env,
+) -> Result<Service, Fault> {
+    let definition = definition(world, instance, &instance.template_version, role)?;
+    let definition = definition.ok_or_else(|| {
+        Fault::NotNow(format!(
+            "the template of this instance has no {}; deploy a version of it that has one \
+             (triggerDeployment), or choose another template",
+            role.label()
+        ))
+    })?;
+    let TemplateService { image_id, image_version, .. } = &definition.service;
+    let seen = images::usable(&world.store, *image_id, image_version)?;
+    new_service(world, id, definition, &seen.state, env)
+}
+
+/// A service as a version of the instance's template defines it, if it does.
+pub(crate) fn definition(
+    world: &World,
+    instance: &Instance,
+    version: &SemanticVersion,
+    role: Role,
+) -> Result<Option<Definition>, Fault> {
+    let template = template(world, instance.template_id)?;
+    let known = template.state.versions.iter().find(|known| known.version == *version);
+    let known = known.ok_or(Fault::NotFound("version of the instance's template"))?;
+    let service = known.services.iter().find(|service| service.role == role).cloned();
+    let template_version = version.clone();
+    Ok(service.map(|service| Definition { template_version, service }))
+}
+
+/// Seals the variables that a caller sets. A caller cannot set a variable of the template. A
+/// masked value stands for the present one.
+pub(crate) fn seal_env(
+    world: &World,
+    id: InstanceId,
+    template: &TemplateService,
+    env: &Env,
+    present: &BTreeMap<EnvName, Sealed>,
+) -> Result<BTreeMap<EnvName, Sealed>, Fault> {
+    let problem = |name: &EnvName, value: &EnvValue| {
+        if template.env.contains_key(name) {
+            Some("is set by the template and cannot be replaced")
+        } else if value.as_str() == MASK && !present.contains_key(name) {
+            Some("is masked, and there is no present value to keep; enter the value")
+        } else {
+            None
         }
-        match state.status {
-            TemplateStatus::Published => Ok(template),
-            // Whoever maintains templates tries them before they are published.
-            TemplateStatus::Draft if sees_all(&cx.caller) => Ok(template),
-            TemplateStatus::Draft => Err(Fault::NotFound("template")),
-            TemplateStatus::Archived => Err(Fault::NotNow(
-                "this template is archived; choose another one with getTemplates".into(),
-            )),
-        }
+    };
+    let problems = env.iter().filter_map(|(name, value)| {
+        let field = format!("env.{name}");
+        problem(name, value).map(|problem| FieldProblem { field, problem: problem.into() })
+    });
+    let problems: Vec<_> = problems.collect();
+    if !problems.is_empty() {
+        return Err(Fault::Invalid(problems));
     }
-
-    /// The requested app, which must be in the project; or a new one.
-    fn app_for(&self, cx: &Call, new: &NewInstance) -> Result<(AppId, ForApp), Fault> {
-        let Some(id) = new.app_id else {
-            let app = App::new(new.project_id, new.name.clone(), cx.now);
-            return Ok((self.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
+    let seal = |(name, value): (&EnvName, &EnvValue)| {
+        let kept = present.get(name).filter(|_| value.as_str() == MASK);
+        let sealed = match kept {
+            Some(kept) => kept.clone(),
+            None => seal(world, id, value.as_str())?,
         };
-        let found = self.world.store.get::<Apps>(&id)?;
-        let ours = found.filter(|app| app.project_id == new.project_id && !app.is_deleted());
-        ours.map(|seen| (id, ForApp::Existing(seen))).ok_or(Fault::NotFound("app of this project"))
-    }
-
-    fn new_service(
-        &self,
-        id: InstanceId,
-        definition: Definition,
-        image: &DockerImage,
-        env: &Env,
-    ) -> Result<Service, Fault> {
-        let template = &definition.service;
-        let version = template.image_version.clone();
-        let image = ServiceImage::registered(template.image_id, image.name.clone(), version);
-        let env = self.seal_env(id, template, env, &BTreeMap::new())?;
-        Ok(Service::new(Revision::new(1, definition, image, env)))
-    }
-
-    /// A service that the template defines and the instance does not have yet.
-    pub(super) fn additional_service(
-        &self,
-        id: InstanceId,
-        instance: &Instance,
-        role: Role,
-        env: &Env,
-    ) -> Result<Service, Fault> {
-        let definition = self.definition(instance, &instance.template_version, role)?;
-        let definition = definition.ok_or_else(|| {
-            Fault::NotNow(format!(
-                "the template of this instance has no {}; deploy a version of it that has one \
-                 (triggerDeployment), or choose another template",
-                role.label()
-            ))
-        })?;
-        let TemplateService { image_id, image_version, .. } = &definition.service;
-        let seen = images::usable(&self.world.store, *image_id, image_version)?;
-        self.new_service(id, definition, &seen.state, env)
-    }
-
-    /// A service as a version of the instance's template defines it, if it does.
-    pub(crate) fn definition(
-        &self,
-        instance: &Instance,
-        version: &SemanticVersion,
-        role: Role,
-    ) -> Result<Option<Definition>, Fault> {
-        let template = self.template(instance.template_id)?;
-        let known = template.state.versions.iter().find(|known| known.version == *version);
-        let known = known.ok_or(Fault::NotFound("version of the instance's template"))?;
-        let service = known.services.iter().find(|service| service.role == role).cloned();
-        let template_version = version.clone();
-        Ok(service.map(|service| Definition { template_version, service }))
-    }
-
-    /// Seals the variables that a caller sets. A caller cannot set a variable of the template. A
-    /// masked value stands for the present one.
-    pub(crate) fn seal_env(
-        &self,
-        id: InstanceId,
-        template: &TemplateService,
-        env: &Env,
-        present: &BTreeMap<EnvName, Sealed>,
-    ) -> Result<BTreeMap<EnvName, Sealed>, Fault> {
-        let problem = |name: &EnvName, value: &EnvValue| {
-            if template.env.contains_key(name) {
-                Some("is set by the template and cannot be replaced")
-            } else if value.as_str() == MASK && !present.contains_key(name) {
-                Some("is masked, and there is no present value to keep; enter the value")
-            } else {
-                None
-            }
-        };
-        let problems = env.iter().filter_map(|(name, value)| {
-            let field = format!("env.{name}");
-            problem(name, value).map(|problem| FieldProblem { field, problem: problem.into() })
-        });
-        let problems: Vec<_> = problems.collect();
-        if !problems.is_empty() {
-            return Err(Fault::Invalid(problems));
-        }
-        let seal = |(name, value): (&EnvName, &EnvValue)| {
-            let kept = present.get(name).filter(|_| value.as_str() == MASK);
-            let sealed = match kept {
-                Some(kept) => kept.clone(),
-                None => seal(&self.world, id, value.as_str())?,
-            };
-            Ok((name.clone(), sealed))
-        };
-        env.iter().map(seal).collect()
-    }
+        Ok((name.clone(), sealed))
+    };
+    env.iter().map(seal).collect()
 }
 
 /// Dashboard and storefront are added by functions of their own.

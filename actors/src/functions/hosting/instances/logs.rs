@@ -1,6 +1,6 @@
 //! `svc_getInstanceLogs`.
 
-use super::engine_fault;
+use super::{engine_fault, only_instance};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::hosting::names,
@@ -20,7 +20,7 @@ impl Serves<GetInstanceLogs> for Platform {
         if !(1..=MOST_LINES).contains(&tail) {
             return Err(Fault::invalid("tail", format!("must be from 1 to {MOST_LINES}")));
         }
-        let (id, seen) = self.only_instance(p.app_id, p.kind)?;
+        let (id, seen) = only_instance(&self.world, p.app_id, p.kind)?;
         let instance = &seen.state;
         if p.service.is_some_and(|role| instance.service(role).is_none()) {
             return Err(Fault::NotFound("service of this instance"));

@@ -1,10 +1,14 @@
 //! The functions of the group Market-server instances.
 
-use super::create::NewInstance;
+use super::{ask_instance, create::NewInstance, create_instance, instance_of};
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::hosting::instances::{
-        Command, Instances, Service, ServiceChange, secrets::missing_secrets, view::view,
+    functions::hosting::instances::create::{additional_service, seal_env},
+    kinds::{
+        hosting::instances::{
+            Command, Instances, Service, ServiceChange, secrets::missing_secrets, view::view,
+        },
+        world::World,
     },
 };
 use contract::{
@@ -16,47 +20,45 @@ use contract::{
         MarketServerStatus, RestartMarketServer, StartMarketServer, StopMarketServer,
     },
 };
+use std::sync::Arc;
 use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
 /// How long a new dashboard or storefront may take to become healthy.
 const DEPLOY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
-impl Platform {
-    fn market(&self, app: AppId) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
-        let missing = || Fault::NotFound("market server of this app");
-        let id = self.instance_of(app, InstanceKind::Market)?.ok_or_else(missing)?;
-        Ok((id, self.world.store.get::<Instances>(&id)?.ok_or_else(missing)?))
-    }
+fn market(world: &World, app: AppId) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
+    let missing = || Fault::NotFound("market server of this app");
+    let id = instance_of(world, app, InstanceKind::Market)?.ok_or_else(missing)?;
+    Ok((id, world.store.get::<Instances>(&id)?.ok_or_else(missing)?))
+}
 
-    /// Adds a service to a market server. An existing one is replaced without downtime.
-    async fn deploy_service(
-        &self,
-        cx: &Call,
-        app: AppId,
-        role: Role,
-        env: Option<Env>,
-    ) -> Result<Instance, Fault> {
-        let (id, seen) = self.market(app)?;
-        let instance = &seen.state;
-        let command = match instance.service(role) {
-            None => {
-                let env = env.unwrap_or_default();
-                let service = Box::new(self.additional_service(id, instance, role, &env)?);
-                let secrets = missing_secrets(&self.world, id, instance, service.live.template())?;
-                Command::AddService { service, secrets }
-            }
-            Some(Service { live, .. }) => {
-                let env = env
-                    .map(|env| self.seal_env(id, live.template(), &env, &live.env))
-                    .transpose()?;
-                let change = Box::new(ServiceChange { env, ..ServiceChange::default() });
-                let secrets = BTreeMap::new();
-                Command::Replace { role, change, secrets, deployment: None, within: DEPLOY_WITHIN }
-            }
-        };
-        self.ask_instance(cx, id, command, false).await
-    }
+/// Adds a service to a market server. An existing one is replaced without downtime.
+async fn deploy_service(
+    world: &Arc<World>,
+    cx: &Call,
+    app: AppId,
+    role: Role,
+    env: Option<Env>,
+) -> Result<Instance, Fault> {
+    let (id, seen) = market(world, app)?;
+    let instance = &seen.state;
+    let command = match instance.service(role) {
+        None => {
+            let env = env.unwrap_or_default();
+            let service = Box::new(additional_service(world, id, instance, role, &env)?);
+            let secrets = missing_secrets(world, id, instance, service.live.template())?;
+            Command::AddService { service, secrets }
+        }
+        Some(Service { live, .. }) => {
+            let env =
+                env.map(|env| seal_env(world, id, live.template(), &env, &live.env)).transpose()?;
+            let change = Box::new(ServiceChange { env, ..ServiceChange::default() });
+            let secrets = BTreeMap::new();
+            Command::Replace { role, change, secrets, deployment: None, within: DEPLOY_WITHIN }
+        }
+    };
+    ask_instance(world, cx, id, command, false).await
 }
 
 impl Serves<DeployMarketServer> for Platform {
@@ -75,43 +77,45 @@ impl Serves<DeployMarketServer> for Platform {
             resources: p.resources,
             from_backup: p.from_backup_id,
         };
-        self.create_instance(cx, new).await
+        create_instance(self, cx, new).await
     }
 }
 
 impl Serves<DeployMarketDashboard> for Platform {
     async fn serve(&self, cx: &Call, p: DeployMarketDashboard) -> Result<Instance, Fault> {
-        self.deploy_service(cx, p.app_id, Role::Dashboard, p.env).await
+        deploy_service(&self.world, cx, p.app_id, Role::Dashboard, p.env).await
     }
 }
 
 impl Serves<DeployMarketStorefront> for Platform {
     async fn serve(&self, cx: &Call, p: DeployMarketStorefront) -> Result<Instance, Fault> {
-        self.deploy_service(cx, p.app_id, Role::Storefront, p.env).await
+        deploy_service(&self.world, cx, p.app_id, Role::Storefront, p.env).await
     }
 }
 
 impl Serves<StartMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: StartMarketServer) -> Result<Instance, Fault> {
-        self.ask_instance(cx, self.market(p.app_id)?.0, Command::Start, p.wait).await
+        ask_instance(&self.world, cx, market(&self.world, p.app_id)?.0, Command::Start, p.wait)
+            .await
     }
 }
 
 impl Serves<StopMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: StopMarketServer) -> Result<Instance, Fault> {
-        self.ask_instance(cx, self.market(p.app_id)?.0, Command::Stop, p.wait).await
+        ask_instance(&self.world, cx, market(&self.world, p.app_id)?.0, Command::Stop, p.wait).await
     }
 }
 
 impl Serves<RestartMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: RestartMarketServer) -> Result<Instance, Fault> {
-        self.ask_instance(cx, self.market(p.app_id)?.0, Command::Restart, p.wait).await
+        ask_instance(&self.world, cx, market(&self.world, p.app_id)?.0, Command::Restart, p.wait)
+            .await
     }
 }
 
 impl Serves<GetMarketServerStatus> for Platform {
     async fn serve(&self, _: &Call, p: GetMarketServerStatus) -> Result<MarketServerStatus, Fault> {
-        let (id, seen) = self.market(p.app_id)?;
+        let (id, seen) = market(&self.world, p.app_id)?;
         let instance = view(&self.world, id, &seen.state);
         let services = instance.services.clone();
         Ok(MarketServerStatus { instance, services })

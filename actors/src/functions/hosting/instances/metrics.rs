@@ -1,7 +1,9 @@
 //! `svc_getServerMetrics` and `svc_getAppMetrics`.
 
+use super::only_instance;
 use crate::{
     call::{context::Call, platform::Platform},
+    functions::hosting::instances::cloud_functions::count_users,
     kinds::hosting::instances::metrics,
 };
 use contract::{
@@ -30,7 +32,7 @@ impl Serves<GetServerMetrics> for Platform {
 
 impl Serves<GetAppMetrics> for Platform {
     async fn serve(&self, _: &Call, p: GetAppMetrics) -> Result<AppMetrics, Fault> {
-        let (id, seen) = self.only_instance(p.app_id, p.kind)?;
+        let (id, seen) = only_instance(&self.world, p.app_id, p.kind)?;
         let instance = &seen.state;
         let metrics = metrics::current(&self.world, id, instance).await?.ok_or_else(|| {
             Fault::NotNow(format!(
@@ -39,7 +41,7 @@ impl Serves<GetAppMetrics> for Platform {
             ))
         })?;
         let counts = match instance.kind {
-            InstanceKind::Backend => self.count_users(id, instance).await,
+            InstanceKind::Backend => count_users(&self.world, id, instance).await,
             InstanceKind::Market => Err("market servers do not count their users".into()),
         };
         let (user_count, session_count, counts_unavailable) = match counts {

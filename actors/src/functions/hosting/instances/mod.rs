@@ -14,7 +14,11 @@ mod sql_connection;
 use super::instances::create::NewInstance;
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::hosting::instances::{Command, Instance, Instances, of_app, rules::taken, view::view},
+    functions::hosting::instances::create::creation,
+    kinds::{
+        hosting::instances::{Command, Instance, Instances, of_app, rules::taken, view::view},
+        world::World,
+    },
     ports::sealed::SealError,
 };
 use container_engine::EngineError;
@@ -22,70 +26,73 @@ use contract::{
     AppId, Fault, InstanceId,
     instances::{self as wire, InstanceKind},
 };
+use std::sync::Arc;
 use std::time::Duration;
 use store::Snapshot;
 
 /// How long a call waits for an instance to come to rest.
 const WAIT: Duration = Duration::from_secs(25);
 
-impl Platform {
-    /// Sends a command to an instance. With `wait`, answers when the instance has come to rest.
-    async fn ask_instance(
-        &self,
-        cx: &Call,
-        id: InstanceId,
-        command: Command,
-        wait: bool,
-    ) -> Result<wire::Instance, Fault> {
-        let (world, instance) = (self.world.clone(), cx.to::<Instances>(id));
-        let show = move |instance: &Instance| Ok(view(&world, id, instance));
-        match wait {
-            true => instance.change_and_wait(command, WAIT, show).await,
-            false => instance.change(command, show).await,
-        }
+/// Sends a command to an instance. With `wait`, answers when the instance has come to rest.
+async fn ask_instance(
+    world: &Arc<World>,
+    cx: &Call,
+    id: InstanceId,
+    command: Command,
+    wait: bool,
+) -> Result<wire::Instance, Fault> {
+    let (world, instance) = (world.clone(), cx.to::<Instances>(id));
+    let show = move |instance: &Instance| Ok(view(&world, id, instance));
+    match wait {
+        true => instance.change_and_wait(command, WAIT, show).await,
+        false => instance.change(command, show).await,
     }
+}
 
-    async fn create_instance(&self, cx: &Call, new: NewInstance) -> Result<wire::Instance, Fault> {
-        if let Some(app) = new.app_id
-            && self.instance_of(app, new.kind)?.is_some()
-        {
-            return Err(taken(new.kind));
-        }
-        let id: InstanceId = self.world.ports.random.id(cx.now);
-        let creation = self.creation(cx, id, new)?;
-        let world = self.world.clone();
-        let show = move |instance: &Instance| Ok(view(&world, id, instance));
-        cx.to::<Instances>(id).create(creation, show).await
+async fn create_instance(
+    platform: &Platform,
+    cx: &Call,
+    new: NewInstance,
+) -> Result<wire::Instance, Fault> {
+    if let Some(app) = new.app_id
+        && instance_of(&platform.world, app, new.kind)?.is_some()
+    {
+        return Err(taken(new.kind));
     }
+    let id: InstanceId = platform.world.ports.random.id(cx.now);
+    let creation = creation(platform, cx, id, new)?;
+    let world = platform.world.clone();
+    let show = move |instance: &Instance| Ok(view(&world, id, instance));
+    cx.to::<Instances>(id).create(creation, show).await
+}
 
-    pub(crate) fn instance_of(
-        &self,
-        app: AppId,
-        kind: InstanceKind,
-    ) -> Result<Option<InstanceId>, Fault> {
-        of_app(&self.world.store, app, kind)
-    }
+pub(crate) fn instance_of(
+    world: &World,
+    app: AppId,
+    kind: InstanceKind,
+) -> Result<Option<InstanceId>, Fault> {
+    of_app(&world.store, app, kind)
+}
 
-    /// The app's instance of this kind. Without a kind: the only instance of the app.
-    pub(crate) fn only_instance(
-        &self,
-        app: AppId,
-        kind: Option<InstanceKind>,
-    ) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
-        let of = |kind| self.instance_of(app, kind);
-        let id = match kind {
-            Some(kind) => of(kind)?,
-            None => match (of(InstanceKind::Backend)?, of(InstanceKind::Market)?) {
-                (Some(_), Some(_)) => {
-                    return Err(Fault::invalid("kind", "is needed: the app has two instances"));
-                }
-                (backend, market) => backend.or(market),
-            },
-        };
-        let id = id.ok_or(Fault::NotFound("instance of this app"))?;
-        let found = self.world.store.get::<Instances>(&id)?;
-        Ok((id, found.ok_or(Fault::NotFound("instance of this app"))?))
-    }
+/// The app's instance of this kind. Without a kind: the only instance of the app.
+pub(crate) fn only_instance(
+    world: &World,
+    app: AppId,
+    kind: Option<InstanceKind>,
+) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
+    let of = |kind| instance_of(world, app, kind);
+    let id = match kind {
+        Some(kind) => of(kind)?,
+        None => match (of(InstanceKind::Backend)?, of(InstanceKind::Market)?) {
+            (Some(_), Some(_)) => {
+                return Err(Fault::invalid("kind", "is needed: the app has two instances"));
+            }
+            (backend, market) => backend.or(market),
+        },
+    };
+    let id = id.ok_or(Fault::NotFound("instance of this app"))?;
+    let found = world.store.get::<Instances>(&id)?;
+    Ok((id, found.ok_or(Fault::NotFound("instance of this app"))?))
 }
 
 impl Instance {

@@ -1,7 +1,7 @@
 //! `svc_testSqlConnection`: tests the connection to an SQL database from inside its network, step by
 //! step. The first step that fails tells the cause.
 
-use super::{engine_fault, seal_fault};
+use super::{engine_fault, only_instance, seal_fault};
 use crate::{
     call::{context::Call, platform::Platform},
     functions::hosting::backups::no_database,
@@ -25,7 +25,7 @@ use std::{
 
 impl Serves<TestSqlConnection> for Platform {
     async fn serve(&self, _: &Call, p: TestSqlConnection) -> Result<SqlConnection, Fault> {
-        let (id, seen) = self.only_instance(p.app_id, p.kind)?;
+        let (id, seen) = only_instance(&self.world, p.app_id, p.kind)?;
         let instance = &seen.state;
         let service = instance.service(Role::SqlDb);
         let (service, database) = service

@@ -1,10 +1,13 @@
 //! Who may register, and the accounts that operators make for others.
 
-use super::{Person, internal, view};
+use super::{Person, account_of, hash, internal, register, registration, view};
 use crate::{
     call::{context::Call, platform::Platform},
     functions::people::organizations::is_invited,
-    kinds::people::accounts::{Account, Accounts, Reset, rules::taken, session::digest},
+    kinds::{
+        people::accounts::{Account, Accounts, Reset, rules::taken, session::digest},
+        world::World,
+    },
 };
 use contract::{
     Email, Fault, Password, Serves, Timestamp, UserId,
@@ -17,52 +20,51 @@ use std::time::Duration;
 /// How long the token for a first password is valid.
 const FIRST_PASSWORD_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-impl Platform {
-    fn may_register(
-        &self,
-        email: &Email,
-        invitation: Option<&str>,
-        now: Timestamp,
-    ) -> Result<(), Fault> {
-        match (self.world.ports.site.registration, invitation) {
-            (Registration::Open, _) => Ok(()),
-            (Registration::Closed, _) => Err(Fault::NotNow(
-                "registration is closed on this service: ask its operator for an account".into(),
-            )),
-            (Registration::Invitation, None) => Err(Fault::NotNow(
-                "registration on this service needs an invitation: give its token in `invitation`"
-                    .into(),
-            )),
-            (Registration::Invitation, Some(token)) => {
-                let invited = is_invited(&self.world.store, token, email, now)?;
-                invited.then_some(()).ok_or(Fault::NotFound("invitation for this e-mail"))
-            }
+fn may_register(
+    world: &World,
+    email: &Email,
+    invitation: Option<&str>,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    match (world.ports.site.registration, invitation) {
+        (Registration::Open, _) => Ok(()),
+        (Registration::Closed, _) => Err(Fault::NotNow(
+            "registration is closed on this service: ask its operator for an account".into(),
+        )),
+        (Registration::Invitation, None) => Err(Fault::NotNow(
+            "registration on this service needs an invitation: give its token in `invitation`"
+                .into(),
+        )),
+        (Registration::Invitation, Some(token)) => {
+            let invited = is_invited(&world.store, token, email, now)?;
+            invited.then_some(()).ok_or(Fault::NotFound("invitation for this e-mail"))
         }
     }
 }
 
 impl Serves<RegisterUser> for Platform {
     async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
-        self.may_register(&p.email, p.invitation.as_deref(), cx.now)?;
+        may_register(&self.world, &p.email, p.invitation.as_deref(), cx.now)?;
         let person = Person { email: p.email, password: p.password, name: p.name.map(Into::into) };
-        self.register(cx, person, |_| ()).await
+        register(self, cx, person, |_| ()).await
     }
 }
 
 impl Serves<CreateUser> for Platform {
     async fn serve(&self, cx: &Call, p: CreateUser) -> Result<CreatedUser, Fault> {
-        if self.account_of(&p.email)?.is_some() {
+        if account_of(&self.world, &p.email)?.is_some() {
             return Err(taken());
         }
         let random = &self.world.ports.random;
         let secret = || random.secret("", 40).map_err(|e| internal(&e));
         // Nobody knows this password.
         let password: Password = secret()?.parse().map_err(|_| Fault::Internal)?;
-        let password_hash = self.hash(cx, password).await?;
+        let password_hash = hash(&self.world, cx, password).await?;
         let (token, expires_at) = (secret()?, cx.now + FIRST_PASSWORD_LIFETIME);
         let user: UserId = random.id(cx.now);
         let name = p.name.map(Into::into);
-        let mut registration = self.registration(user, p.email, name, password_hash, cx.now);
+        let mut registration =
+            registration(&self.world, user, p.email, name, password_hash, cx.now);
         registration.account.resets.push(Reset { digest: digest(&token), expires_at });
         let url = self.settings.dashboard_link("/reset-password", &token);
         let platform = self.clone();

@@ -1,5 +1,6 @@
 //! The handlers of the session routes, which client libraries use beside the functions.
 
+use super::{prove, replace_password};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::people::accounts::{Account, Accounts, Command},
@@ -53,13 +54,13 @@ impl Serves<ChangeUser> for Platform {
             let cx = Call { secret: false, ..cx.clone() };
             return cx.to::<Accounts>(user_id).change(update, changed).await;
         };
-        let seen = self.prove(cx, current_password).await?;
+        let seen = prove(self, cx, current_password).await?;
         if has_profile {
             // Only the change of the password carries the idempotency key.
             let cx = Call { idempotency: None, ..cx.clone() };
             cx.to::<Accounts>(user_id).change(update, changed).await?;
         }
-        let session = self.replace_password(cx, seen, password, false).await?;
+        let session = replace_password(self, cx, seen, password, false).await?;
         Ok(UserChanged { updated_at: cx.now, session_token: Some(session.session_token) })
     }
 }

@@ -7,7 +7,10 @@ use crate::{
         mail_limit::{Share, UsedUp},
         platform::{Platform, Settings},
     },
-    functions::commerce::checkouts::unsettled::Whole,
+    functions::{
+        commerce::checkouts::unsettled::{Whole, refuse_unsettled},
+        people::accounts::account_of,
+    },
     kinds::{
         people::{
             accounts::digest,
@@ -74,30 +77,28 @@ fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Org
     })
 }
 
-impl Platform {
-    /// Lists organizations, whether the caller is a member or not.
-    pub fn all_organizations(
-        &self,
-        page: (Limit, Option<Cursor>),
-        wanted: impl Fn(OrganizationId, &Organization) -> bool,
-    ) -> Result<Page<wire::Organization>, Fault> {
-        pagination::whole::<Organizations, _>(&self.world.store, page, |id, seen| {
-            let shown = !seen.is_deleted() && wanted(id, seen);
-            shown.then(|| view(&self.world, id, seen)).transpose()
-        })
-    }
+/// Lists organizations, whether the caller is a member or not.
+pub fn all_organizations(
+    world: &World,
+    page: (Limit, Option<Cursor>),
+    wanted: impl Fn(OrganizationId, &Organization) -> bool,
+) -> Result<Page<wire::Organization>, Fault> {
+    pagination::whole::<Organizations, _>(&world.store, page, |id, seen| {
+        let shown = !seen.is_deleted() && wanted(id, seen);
+        shown.then(|| view(world, id, seen)).transpose()
+    })
+}
 
-    /// Changes an organization and returns its new state as the reply.
-    async fn change_organization(
-        &self,
-        cx: &Call,
-        id: OrganizationId,
-        command: Command,
-    ) -> Result<wire::Organization, Fault> {
-        let world: Arc<World> = self.world.clone();
-        let reply = move |organization: &Organization| view(&world, id, organization);
-        cx.to::<Organizations>(id).change(command, reply).await
-    }
+/// Changes an organization and returns its new state as the reply.
+async fn change_organization(
+    world: &Arc<World>,
+    cx: &Call,
+    id: OrganizationId,
+    command: Command,
+) -> Result<wire::Organization, Fault> {
+    let world: Arc<World> = world.clone();
+    let reply = move |organization: &Organization| view(&world, id, organization);
+    cx.to::<Organizations>(id).change(command, reply).await
 }
 
 impl Serves<CreateOrganization> for Platform {
@@ -128,14 +129,19 @@ impl Serves<GetOrganization> for Platform {
 
 impl Serves<UpdateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateOrganization) -> Result<wire::Organization, Fault> {
-        self.change_organization(cx, p.organization_id, Command::Rename(p.name.map(Into::into)))
-            .await
+        change_organization(
+            &self.world,
+            cx,
+            p.organization_id,
+            Command::Rename(p.name.map(Into::into)),
+        )
+        .await
     }
 }
 
 impl Serves<DeleteOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteOrganization) -> Result<DeletedOrganization, Fault> {
-        self.refuse_unsettled(Whole::Organization(p.organization_id)).await?;
+        refuse_unsettled(&self.world, Whole::Organization(p.organization_id)).await?;
         let id = p.organization_id;
         let has_projects = || {
             Fault::NotNow(
@@ -175,7 +181,7 @@ impl Serves<ListOrganizations> for Platform {
             is_meant(p.query.as_ref(), &id.to_string(), &[organization.name.as_str()])
         };
         let Some(user) = cx.listed_user()? else {
-            return self.all_organizations((p.limit, p.cursor), wanted);
+            return all_organizations(&self.world, (p.limit, p.cursor), wanted);
         };
         let mut all = Vec::new();
         for id in memberships(&self.world, user.id)?.organizations.keys().copied() {
@@ -227,7 +233,7 @@ impl Serves<InviteMember> for Platform {
     async fn serve(&self, cx: &Call, p: InviteMember) -> Result<wire::Invitation, Fault> {
         let random = &self.world.ports.random;
         let token = random.secret("svc_inv_", 40).map_err(|_| Fault::Internal)?;
-        let known = self.account_of(&p.email)?.map(|(id, _)| id);
+        let known = account_of(&self.world, &p.email)?.map(|(id, _)| id);
         let invitation = Invitation {
             id: random.id(cx.now),
             email: p.email.clone(),
@@ -320,7 +326,7 @@ impl Serves<AcceptInvitation> for Platform {
         }
         let command =
             Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
-        self.change_organization(cx, id, command).await
+        change_organization(&self.world, cx, id, command).await
     }
 }
 
@@ -345,7 +351,8 @@ pub(crate) fn is_invited(
 
 impl Serves<UpdateMember> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateMember) -> Result<wire::Organization, Fault> {
-        self.change_organization(cx, p.organization_id, Command::SetRole(p.user_id, p.role)).await
+        change_organization(&self.world, cx, p.organization_id, Command::SetRole(p.user_id, p.role))
+            .await
     }
 }
 
