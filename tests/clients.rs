@@ -20,6 +20,9 @@ use std::{
 };
 use svc_client::{Builder, Client, Error, Kind, Patience};
 
+#[path = "../crates/svc-client/examples/first_app.rs"]
+mod first_app;
+
 const BRIEF: Patience = Patience {
     first_pause: Duration::from_millis(1),
     longest_pause: Duration::from_millis(5),
@@ -75,6 +78,14 @@ async fn projects(svc: &Client, name: &str) -> Vec<contract::ProjectId> {
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+}
+
+#[test]
+fn the_example_makes_a_first_app() {
+    let service = start();
+    let base_url = format!("{}/backend", service.url);
+    let apps = run(first_app::run(&base_url, &service.application_id)).unwrap();
+    assert_eq!(apps, ["Coffee", "Tea"], "the newest first");
 }
 
 #[test]

@@ -7,12 +7,14 @@
 //! 4. **Name**: find the operation. Refuse a caller whose credentials are not valid or not of the
 //!    kind that the operation needs.
 //! 5. **Parameters**: read and check them.
-//! 6. **Idempotency**: answer a repeated call with its stored reply, if the caller may still make
+//! 6. **Fence**: wait until this process sees every change that was acknowledged before the call.
+//! 7. **Idempotency**: answer a repeated call with its stored reply, if the caller may still make
 //!    the call.
-//! 7. **Look up**: read the object that the call is about, and its ancestors.
-//! 8. **Authorize**: decide whether the caller may.
-//! 9. **Handle**: run the handler. One transaction writes the change, the audit entry and the
-//!    stored reply ([`CallTo::change`](super::change::CallTo::change)), and only if the ancestors are as they were read.
+//! 8. **Look up**: read the object that the call is about, and its ancestors.
+//! 9. **Authorize**: decide whether the caller may.
+//! 10. **Handle**: run the handler. One transaction writes the change, the audit entry and the stored
+//!     reply ([`CallTo::change`](super::change::CallTo::change)), and only if the ancestors are as they
+//!     were read.
 //!
 //! A call that is stale is decided again from step 6.
 
@@ -207,13 +209,14 @@ fn unknown(target: Target) -> Fault {
     }
 }
 
-/// Runs the steps from idempotency on, and runs them again while they are stale.
+/// Runs the steps from the fence on, and runs them again while they are stale.
 async fn decide(
     platform: &Platform,
     params: &dyn Prepared<Platform>,
     call: &mut Call,
 ) -> Result<Reply, Fault> {
     redecided(async || {
+        platform.world.store.fence().await?;
         if let Some(earlier) = earlier_reply(platform, params, call).await? {
             return earlier;
         }

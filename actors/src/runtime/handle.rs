@@ -65,7 +65,7 @@ pub struct OwnerOf<'a, R: Resource> {
 
 impl<R: Resource> Handle<R> {
     /// Starts a directory on each arbiter.
-    pub(crate) async fn start(
+    pub async fn start(
         host: &Arc<R::Host>,
         arbiters: &[ArbiterHandle],
         rules: Rules,
@@ -89,7 +89,7 @@ impl<R: Resource> Handle<R> {
     }
 
     /// Resumes the effects that were pending when the process last ended.
-    pub(crate) async fn resume(&self) {
+    pub async fn resume(&self) {
         for shard in self.shards.iter() {
             let _ = shard.directory.send(Resume).await;
         }
@@ -158,7 +158,7 @@ impl<R: Resource> Handle<R> {
 
 impl<'a, R: Resource> OwnerOf<'a, R> {
     /// The owner of `id`. The fault says why no owner can be reached now.
-    pub(crate) fn new(owners: Result<&'a Handle<R>, Fault>, id: R::Key, store: &'a Store) -> Self {
+    pub fn new(owners: Result<&'a Handle<R>, Fault>, id: R::Key, store: &'a Store) -> Self {
         OwnerOf { owners, id, store }
     }
 

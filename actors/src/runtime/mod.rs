@@ -1,9 +1,12 @@
 //! What all owners share. [`resource`] defines resources, by their steps and the work that their states
-//! ask for, [`owner`] owns one and makes decisions with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
-//! owners, [`handle`] sends commands to owners, [`permit`] and [`turns`] bound the work under way,
-//! [`clock_watch`] doubts the clock, [`event`] is what webhooks hear of, [`reindex`] adds missing index
-//! entries, and [`health`] shows actors to operators.
+//! ask for; [`owner`] owns one and makes decisions with `decide`; [`guard`] restarts actors after panics;
+//! [`directory`] finds, wakes and retires owners; [`handle`] sends commands to them; [`host`] is what they
+//! need of the program. [`side_record`] is what else is stored, [`audit`] one such record, and
+//! [`pagination`] reads lists. [`permit`] and [`turns`] bound the work under way, [`redecide`] repeats what
+//! became stale, [`clock_watch`] doubts the clock, [`event`] is what webhooks hear of, [`reindex`] adds
+//! missing index entries, and [`health`] shows actors to operators.
 
+pub mod audit;
 pub mod backoff;
 pub mod clock;
 pub mod clock_watch;
@@ -17,12 +20,12 @@ pub mod health;
 pub mod host;
 mod kept;
 #[cfg(feature = "nothing")]
+pub mod lone_host;
+#[cfg(feature = "nothing")]
 pub mod manual_clock;
 pub mod owner;
-pub mod permit;
-
-pub mod audit;
 pub mod pagination;
+pub mod permit;
 pub mod redecide;
 pub mod ref_count;
 pub mod reindex;

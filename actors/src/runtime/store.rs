@@ -154,6 +154,11 @@ impl Store {
         Ok(keys.is_empty())
     }
 
+    /// Returns when readers see every change that was acknowledged before this call.
+    pub async fn fence(&self) -> Result<(), Fault> {
+        self.inner.fence().await.map_err(|e| refused("fence", &e))
+    }
+
     /// Returns when everything that readers can see at the call is on the disk.
     pub async fn barrier(&self) -> Result<(), Fault> {
         self.commit(Change::new()).await

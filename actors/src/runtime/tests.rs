@@ -8,13 +8,13 @@
     reason = "tests say so by failing"
 )]
 
-use super::{clock::Clock, manual_clock::ManualClock};
 use super::{
     directory::Rules,
     entries,
     handle::{Handle, OwnerOf},
-    health::Registry,
     host::Host,
+    lone_host::LoneHost,
+    manual_clock::ManualClock,
     resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
 };
 use actix_rt::{Arbiter, System, task::yield_now};
@@ -22,7 +22,6 @@ use contract::{Fault, JobId, Timestamp};
 use futures_util::future::{LocalBoxFuture, join_all};
 use serde::{Deserialize, Serialize};
 use std::{
-    any::Any,
     rc::Rc,
     sync::{Arc, mpsc},
     time::Duration,
@@ -78,7 +77,7 @@ impl Record for Probe {
 
 impl Row for Probe {
     const NOUN: &'static str = "probe";
-    type Host = Program;
+    type Host = LoneHost;
     fn parent_key(_: &State) -> Option<String> {
         None
     }
@@ -116,7 +115,7 @@ impl Resource for Probe {
         Effort: Effort,
         _: JobId,
         _: Arc<Kept<Self>>,
-        _: Arc<Program>,
+        _: Arc<LoneHost>,
     ) -> LocalBoxFuture<'static, Result<Done, Retry>> {
         Box::pin(async {
             let gate = GATE.with(Clone::clone);
@@ -148,48 +147,8 @@ impl Merge for Hold {
     }
 }
 
-/// The program that the owners of the tests run in. It tells nobody of changes, and no resource has
-/// children.
-struct Program {
-    store: super::store::Store,
-    clock: Clock,
-    registry: Registry,
-}
-
-impl Host for Program {
-    fn store(&self) -> &super::store::Store {
-        &self.store
-    }
-
-    fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    fn outgoing<R: Resource<Host = Self>>(
-        &self,
-        _: &Moment<R>,
-        _: Option<&R::State>,
-        _: &R::State,
-    ) -> Result<Change, Fault> {
-        Ok(Change::new())
-    }
-
-    fn has_outgoing(&self) {}
-
-    fn delete_children<'a>(
-        &'a self,
-        _: &'a (dyn Any + Send + Sync),
-    ) -> LocalBoxFuture<'a, Result<bool, Retry>> {
-        Box::pin(async { Ok(true) })
-    }
-}
-
 struct Scene {
-    program: Arc<Program>,
+    program: Arc<LoneHost>,
     owners: Handle<Probe>,
     made: u128,
 }
@@ -202,8 +161,7 @@ impl Scene {
             let trees = [Probe::TREE, Hold::TREE];
             let store = Store::open(folder.path(), &trees, Memory::default()).unwrap();
             let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
-            let (store, registry) = (store.into(), Registry::default());
-            let program = Arc::new(Program { store, clock: clock.port(), registry });
+            let program = Arc::new(LoneHost::new(store, clock.port()));
             actix_rt::spawn(time_passes(clock));
             let write_within = Duration::from_millis(200);
             let rules = Rules { answer_within: WITHIN, write_within, ..Rules::default() };
@@ -214,7 +172,7 @@ impl Scene {
     }
 
     fn to(&self, id: JobId) -> OwnerOf<'_, Probe> {
-        OwnerOf::new(Ok(&self.owners), id, &self.program.store)
+        OwnerOf::new(Ok(&self.owners), id, self.program.store())
     }
 
     async fn create(&mut self) -> JobId {
@@ -228,7 +186,7 @@ impl Scene {
     }
 
     fn stored(&self, id: JobId) -> Snapshot<Probe> {
-        self.program.store.get::<Probe>(&id).unwrap().unwrap()
+        self.program.store().get::<Probe>(&id).unwrap().unwrap()
     }
 
     /// Writes the record without its owner.
@@ -236,7 +194,7 @@ impl Scene {
         let before = self.stored(id);
         let after = Kept { awake: state.working, ..Kept::at_rest(state) };
         let change = Change::new().replace::<Probe>(&id, Some(before.as_ref()), after);
-        self.program.store.commit(change).await.unwrap();
+        self.program.store().commit(change).await.unwrap();
     }
 
     /// Checks that the memory of the owner agrees with the store, and that no effect is pending.
@@ -378,7 +336,7 @@ fn a_write_of_which_nobody_knows_whether_it_was_done() {
                 until_work_begins().await;
             }
             let (go_on, until) = mpsc::channel();
-            scene.program.store.note(Change::new().merge::<Hold>(&"hold".into(), until));
+            scene.program.store().note(Change::new().merge::<Hold>(&"hold".into(), until));
             let command = if begin { Command::Begin } else { Command::Add };
             let answer = scene.to(id).ask(command).await.map(|state| state.count);
             assert_eq!(answer, Err(Fault::Uncertain));

@@ -1,15 +1,15 @@
-//! Many changes as one write to sled. Each change is checked against the rows and the earlier
+//! Many changes as one write of rows. Each change is checked against the rows and the earlier
 //! changes of the batch, and enters the batch whole or not at all.
 
 use crate::{
-    Change, Inner, StoreError, cache::Cached, change::Write, io, keys, record::version_of,
+    Change, Inner, StoreError, cache::Cached, change::Write, keys, record::version_of, rows::Writes,
 };
-use std::{collections::HashMap, sync::PoisonError};
+use std::sync::PoisonError;
 
 /// The rows to write, and the records that readers see after the write.
 pub(crate) struct Batch<'a> {
     inner: &'a Inner,
-    rows: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    rows: Writes,
     seen: Vec<Seen>,
 }
 
@@ -28,7 +28,7 @@ struct Part {
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(inner: &'a Inner) -> Self {
-        Batch { inner, rows: HashMap::new(), seen: Vec::new() }
+        Batch { inner, rows: Writes::new(), seen: Vec::new() }
     }
 
     /// Adds a change if all its expectations hold; else adds nothing of it.
@@ -48,7 +48,7 @@ impl<'a> Batch<'a> {
     ) -> Result<T, StoreError> {
         match self.rows.get(key) {
             Some(written) => Ok(look(written.as_deref())),
-            None => Ok(look(self.inner.rows.get(key).map_err(io)?.as_deref())),
+            None => Ok(look(self.inner.rows.get(key)?.as_deref())),
         }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Batch<'a> {
         let row = keys::record(tree, key);
         self.inner.check_kind(tree)?;
         match (self.rows.get(&row), self.inner.cache.peek(&row)) {
-            // What the cache holds is what sled holds, and is found sooner.
+            // What the cache holds is what the rows hold, and is found sooner.
             (None, Some(cached)) => Ok(cached.record.version()),
             _ => self.stored(&row, version_of),
         }
@@ -103,18 +103,11 @@ impl<'a> Batch<'a> {
 
     /// Writes the rows and the cache. No reader sees one without the other.
     pub(crate) fn write(self) -> Result<(), StoreError> {
-        let mut rows = sled::Batch::default();
-        for (key, value) in self.rows {
-            match value {
-                Some(value) => rows.insert(key, value),
-                None => rows.remove(key),
-            }
-        }
         let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
-        if let Err(e) = self.inner.rows.apply_batch(rows) {
-            // A part of the batch may be visible until sled reads its log again.
+        if let Err(e) = self.inner.rows.apply(self.rows) {
+            // A part of the batch may be visible until the store is opened again.
             self.inner.vitals.tear();
-            return Err(io(e));
+            return Err(e);
         }
         for Seen { row, cached } in self.seen {
             self.inner.cache.put(row, cached);

@@ -1,6 +1,6 @@
 //! Reads the whole store and reports contradictions between records, index entries and claims.
 
-use crate::{CLAIMS, INDEX, Record, Store, StoreError, Stored, io, keys};
+use crate::{CLAIMS, INDEX, Record, Store, StoreError, Stored, keys, rows::Order};
 use std::collections::HashSet;
 
 /// One thing that is wrong with a store, as a sentence for operators.
@@ -17,11 +17,11 @@ impl Store {
     ) -> Result<(u64, Vec<Finding>), StoreError> {
         let (mut count, mut findings) = (0, Vec::new());
         let (mut entries, mut claims) = (HashSet::new(), HashSet::new());
-        for row in self.inner.rows()?.range(keys::records(R::TREE)) {
-            let (key, bytes) = row.map_err(io)?;
-            let key = keys::last_part(&key)?;
+        let rows = self.inner.rows()?;
+        rows.range(keys::records(R::TREE), Order::FirstKeyFirst, &mut |key, bytes| {
+            let key = keys::last_part(key)?;
             count += 1;
-            match Stored::<R>::decode(&key, &bytes) {
+            match Stored::<R>::decode(&key, bytes) {
                 Err(e) => findings.push(Finding(e.to_string())),
                 Ok(stored) => {
                     let index = R::index(&stored).0;
@@ -31,25 +31,25 @@ impl Store {
                     also(&key, &stored, &mut findings);
                 }
             }
-        }
-        for key in self.inner.rows()?.range(keys::below(&[INDEX, "/", R::TREE])).keys() {
-            let key = key.map_err(io)?;
-            if !entries.remove(key.as_ref()) {
-                findings.push(Finding(format!(
-                    "the index entry {} points at nothing",
-                    String::from_utf8_lossy(&key)
-                )));
+            Ok(true)
+        })?;
+        let to_nothing = |what: &str, key: &[u8]| {
+            Finding(format!("the {what} {} points at nothing", String::from_utf8_lossy(key)))
+        };
+        let index = keys::below(&[INDEX, "/", R::TREE]);
+        rows.range(index, Order::FirstKeyFirst, &mut |key, _| {
+            if !entries.remove(key) {
+                findings.push(to_nothing("index entry", key));
             }
-        }
-        for row in self.inner.rows()?.range(keys::below(&[CLAIMS, "/", R::TREE])) {
-            let (key, holder) = row.map_err(io)?;
-            if !claims.remove(&(key.to_vec(), String::from_utf8_lossy(&holder).into_owned())) {
-                findings.push(Finding(format!(
-                    "the claim {} points at nothing",
-                    String::from_utf8_lossy(&key)
-                )));
+            Ok(true)
+        })?;
+        let held = keys::below(&[CLAIMS, "/", R::TREE]);
+        rows.range(held, Order::FirstKeyFirst, &mut |key, holder| {
+            if !claims.remove(&(key.to_vec(), String::from_utf8_lossy(holder).into_owned())) {
+                findings.push(to_nothing("claim", key));
             }
-        }
+            Ok(true)
+        })?;
         let missing = |what: &str, key: &[u8]| {
             Finding(format!("the {what} {} is missing", String::from_utf8_lossy(key)))
         };

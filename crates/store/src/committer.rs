@@ -1,10 +1,7 @@
-//! The one thread that writes. Many callers share one batch, one flush and one `fdatasync`.
+//! The one thread that writes. Many callers share one batch and one flush.
 
-use crate::{Change, Inner, StoreError, batch::Batch, io, join, recovery, room::Room};
+use crate::{Change, Inner, StoreError, batch::Batch, io, join, room::Room};
 use std::{
-    collections::HashSet,
-    ffi::OsString,
-    fs::File,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{
@@ -109,12 +106,15 @@ impl Vitals {
 }
 
 impl Committer {
-    pub(crate) fn start(inner: Arc<Inner>, mut room: Room) -> Result<Committer, StoreError> {
+    pub(crate) fn start(
+        inner: Arc<Inner>,
+        mut room: Option<Room>,
+    ) -> Result<Committer, StoreError> {
         let (queue, jobs) = mpsc::channel();
         let writer = inner.clone();
         let thread = thread::Builder::new()
             .name("committer".into())
-            .spawn(move || run(&writer, &mut room, &jobs))
+            .spawn(move || run(&writer, room.as_mut(), &jobs))
             .map_err(io)?;
         Ok(Committer { inner, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
@@ -161,9 +161,8 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn run(inner: &Inner, room: &mut Room, jobs: &mpsc::Receiver<Job>) {
+fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
     let mut ending = Ending(&inner.vitals, false);
-    let mut blobs = HashSet::new();
     while let Ok(first) = jobs.recv() {
         let mut bytes = first.change.bytes();
         let mut batch = vec![first];
@@ -176,8 +175,8 @@ fn run(inner: &Inner, room: &mut Room, jobs: &mpsc::Receiver<Job>) {
         inner.vitals.waiting.fetch_sub(jobs.len() as u64, Relaxed);
         let begun = Instant::now();
         let asks_only = jobs.iter().all(|job| job.change.is_empty());
-        let room = if asks_only { Ok(()) } else { room.check(bytes) };
-        if let Err(e) = inner.vitals.check().and(room) {
+        let checked = room.as_mut().filter(|_| !asks_only).map_or(Ok(()), |room| room.check(bytes));
+        if let Err(e) = inner.vitals.check().and(checked) {
             if e == StoreError::NoRoom && !inner.vitals.full.swap(true, Relaxed) {
                 tracing::error!("the disk is full: changes are refused until there is room");
             }
@@ -192,7 +191,7 @@ fn run(inner: &Inner, room: &mut Room, jobs: &mpsc::Receiver<Job>) {
         for Job { change, done } in jobs {
             told.push((done, batch.add(change)));
         }
-        match batch.write().and_then(|()| flush(inner, &mut blobs)) {
+        match batch.write().and_then(|()| inner.rows.flush()) {
             Ok(()) => {
                 inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed);
             }
@@ -215,37 +214,4 @@ fn refuse(jobs: Vec<Job>, why: &StoreError) {
     for done in jobs.into_iter().filter_map(|job| job.done) {
         let _ = done.send(Err(why.clone()));
     }
-}
-
-/// Flushes sled, and makes the flush a barrier with `fdatasync`: sled 0.34 uses `sync_file_range`,
-/// which leaves out the drive's cache and the inode. Files of large nodes, which sled does not
-/// sync, are synced and sealed first, because the log refers to them. `synced` names those files.
-#[allow(clippy::disallowed_methods, reason = "this is where it is made a barrier")]
-pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
-    let mut there = HashSet::new();
-    let entries = match std::fs::read_dir(&inner.blobs) {
-        Ok(entries) => Some(entries),
-        // sled has written no large node yet
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
-        Err(e) => return Err(io(e)),
-    };
-    for entry in entries.into_iter().flatten() {
-        let entry = entry.map_err(io)?;
-        let name = entry.file_name();
-        if !synced.contains(&name) {
-            match recovery::seal(&entry.path()) {
-                Ok(()) => {}
-                // A later version of the node replaced the file.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(e) => return Err(io(e)),
-            }
-        }
-        there.insert(name);
-    }
-    if there.iter().any(|name| !synced.contains(name)) {
-        File::open(&inner.blobs).and_then(|folder| folder.sync_all()).map_err(io)?;
-    }
-    *synced = there;
-    inner.db.flush().map_err(io)?;
-    inner.file.sync_data().map_err(io)
 }

@@ -4,36 +4,35 @@
 //! line counts the rows, so a truncated stream is noticed.
 
 use crate::{
-    Store, StoreError,
-    committer::flush,
-    io,
+    Store, StoreError, io, keys,
     open::{FORMAT, SAME_ROWS},
+    rows::{Order, Writes},
 };
 use data_encoding::HEXLOWER;
-use std::{
-    collections::HashSet,
-    io::{BufRead, Write},
-};
+use std::io::{BufRead, Write};
 
 const HEADER: &str = "svc-store";
+
+/// Rows of a backup that are written together.
+const AT_A_TIME: usize = 1_000;
 
 impl Store {
     /// Writes every row and returns their number. Nobody may write to the store meanwhile.
     pub fn dump(&self, out: &mut impl Write) -> Result<u64, StoreError> {
         writeln!(out, "{HEADER} {FORMAT}").map_err(io)?;
         let mut count = 0;
-        for row in self.inner.rows()?.iter() {
-            let (key, value) = row.map_err(io)?;
-            writeln!(out, "{} {}", HEXLOWER.encode(&key), HEXLOWER.encode(&value)).map_err(io)?;
+        self.inner.rows()?.range(keys::all(), Order::FirstKeyFirst, &mut |key, value| {
+            writeln!(out, "{} {}", HEXLOWER.encode(key), HEXLOWER.encode(value)).map_err(io)?;
             count += 1;
-        }
+            Ok(true)
+        })?;
         writeln!(out, "end {count}").map_err(io)?;
         Ok(count)
     }
 
     /// Fills an empty store with the rows of a [`dump`](Store::dump) and returns their number.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
-        if !self.inner.rows()?.is_empty() {
+        if !self.is_empty()? {
             return Err(StoreError::Unwritable(
                 "the store is not empty: restore into a new data directory".into(),
             ));
@@ -47,7 +46,7 @@ impl Store {
                 line.trim_end()
             )));
         }
-        let mut count = 0_u64;
+        let (mut count, mut rows) = (0_u64, Writes::new());
         loop {
             line.clear();
             if input.read_line(&mut line).map_err(io)? == 0 {
@@ -62,13 +61,17 @@ impl Store {
                         HEXLOWER.decode(text.as_bytes()).map_err(|_| damaged("a row is not hex"))
                     };
                     let (key, value) = (bytes(key)?, bytes(value.unwrap_or_default())?);
-                    self.inner.rows()?.insert(key, value).map_err(io)?;
+                    rows.insert(key, Some(value));
                     count += 1;
+                    if rows.len() == AT_A_TIME {
+                        self.inner.rows()?.apply(std::mem::take(&mut rows))?;
+                    }
                 }
                 _ => return Err(damaged("a line is empty")),
             }
         }
-        flush(&self.inner, &mut HashSet::new())?;
+        self.inner.rows()?.apply(rows)?;
+        self.inner.rows()?.flush()?;
         Ok(count)
     }
 }

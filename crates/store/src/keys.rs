@@ -1,4 +1,4 @@
-//! The keys of records, index entries and claims in the one tree of sled. Slashes separate the
+//! The keys of the rows of records, index entries and claims. Slashes separate the
 //! parts of a key. Index entries and claims may hold slashes; kinds and keys of records may not.
 
 use crate::{CLAIMS, INDEX, Record, StoreError};
@@ -39,6 +39,12 @@ pub(crate) fn below(path: &[&str]) -> Range<Vec<u8>> {
     let path = path.concat();
     // '0' is the character after '/'.
     [&path, "/"].concat().into_bytes()..[&path, "0"].concat().into_bytes()
+}
+
+/// All keys.
+pub(crate) fn all() -> Range<Vec<u8>> {
+    // No text has this byte.
+    Vec::new()..vec![0xff]
 }
 
 /// The last part of a key, which is the key of a record.

@@ -1,11 +1,9 @@
-//! sled behind typed, versioned records, and one committer.
+//! Typed, versioned records, and one committer, over rows in sled.
 //!
-//! One thread makes all durable changes: sled applies a batch of [`Change`]s whole or not at all,
-//! the thread flushes once, calls `fdatasync` once, and then answers the callers. Index entries and
-//! unique claims are in the same batch as their records. This crate knows nothing of the platform.
-//!
-//! Users see one tree for each kind of record. The rows are in one tree of sled, because a batch of
-//! one tree costs sled half as much as a transaction over several trees.
+//! One thread makes all durable changes: the rows of a batch of [`Change`]s are written whole or not at
+//! all, the thread flushes once, and then answers the callers. Index entries and unique claims are in the
+//! same batch as their records. This crate knows nothing of the platform, and only `sled_rows.rs`,
+//! `open.rs` and `recovery.rs` know sled. Users see one tree for each kind of record.
 //!
 //! A kind says what its records are found by, and what only one of them may have:
 //!
@@ -67,10 +65,13 @@ mod committer;
 mod dump;
 mod keys;
 mod lock;
+mod memory_rows;
 mod open;
 mod record;
 mod recovery;
 mod room;
+mod rows;
+mod sled_rows;
 
 pub use change::Change;
 pub use check::Finding;
@@ -78,12 +79,14 @@ pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, St
 
 use cache::{Cache, Cached};
 use committer::{Committer, Job, Vitals};
+use memory_rows::MemoryRows;
 use room::Room;
+use rows::{Order, Rows};
+use sled_rows::SledRows;
 use std::{
     any::Any,
-    collections::HashSet,
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
     thread,
 };
@@ -145,21 +148,17 @@ pub struct Store {
 }
 
 pub(crate) struct Inner {
-    db: sled::Db,
-    rows: sled::Tree,
+    rows: Box<dyn Rows>,
     /// The names of the kinds of records.
     kinds: Vec<&'static str>,
     /// Decoded records under the keys of their rows.
     cache: Cache,
-    file: std::fs::File,
-    folder: std::path::PathBuf,
-    /// The folder of the nodes that are too large for sled's log.
-    blobs: std::path::PathBuf,
+    /// The folder of the store, if its rows are on a disk.
+    folder: Option<PathBuf>,
     /// The committer holds this while rows and cache differ, and readers that miss the cache hold
     /// it too: else a reader could see a new row first, and then the old one in the cache.
     view: RwLock<()>,
     vitals: Vitals,
-    _lock: lock::Lock,
 }
 
 /// How much memory the store may use.
@@ -189,27 +188,39 @@ impl Store {
         let mut room = Room::new(path);
         // A start on a full disk uses the reserve. If that is not enough, sled says so.
         let _ = room.check(0);
-        let db = open::db(&path.join("sled"), memory.pages)?;
-        open::check_format(&db)?;
-        let rows = db.open_tree("rows").map_err(io)?;
-        let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
+        let rows = Box::new(SledRows::open(path, lock, memory)?);
+        Store::over(rows, Some(path), kinds, memory, Some(room))
+    }
+
+    /// A store that ends with the process: for tests, and for programs that keep nothing.
+    pub fn in_memory(kinds: &[&'static str]) -> Result<Store, StoreError> {
+        Store::over(Box::<MemoryRows>::default(), None, kinds, Memory::default(), None)
+    }
+
+    fn over(
+        rows: Box<dyn Rows>,
+        folder: Option<&Path>,
+        kinds: &[&'static str],
+        memory: Memory,
+        room: Option<Room>,
+    ) -> Result<Store, StoreError> {
         let inner = Arc::new(Inner {
-            db,
             rows,
             kinds: kinds.to_vec(),
             cache: Cache::new(memory.records),
-            file,
-            folder: path.to_owned(),
-            blobs: path.join("sled/blobs"),
+            folder: folder.map(Path::to_owned),
             view: RwLock::new(()),
             vitals: Vitals::default(),
-            _lock: lock,
         });
-        // The mark says that there is a log, so the log of a new store is on the disk before it.
-        committer::flush(&inner, &mut HashSet::new())?;
-        recovery::make_durable(path)?;
         let committer = Arc::new(Committer::start(inner.clone(), room)?);
         Ok(Store { inner, committer })
+    }
+
+    /// Returns when readers see every change that was acknowledged before this call, by whichever process
+    /// that shares the rows. Rows in sled have one process, whose readers see a change before it is
+    /// acknowledged, so there is nothing to wait for.
+    pub async fn fence(&self) -> Result<(), StoreError> {
+        self.inner.vitals.check_readable()
     }
 
     /// Reads a record. Readers share the record in the cache; it is not copied.
@@ -241,7 +252,7 @@ impl Store {
         let entry = entry.to_string();
         let Range { start, end } = keys::entries(R::TREE, &entry);
         let end = after.map_or(end, |after| keys::entry(R::TREE, &entry, &after.to_string()));
-        typed::<R>(self.inner.rows()?.range(start..end).keys().rev().take(limit))
+        self.inner.typed::<R>(start..end, Order::LastKeyFirst, limit)
     }
 
     /// At most `limit` keys of `R` that carry the index entry, first key first, after the cursor.
@@ -255,7 +266,7 @@ impl Store {
         let Range { start, end } = keys::entries(R::TREE, &entry);
         let after = after.map(|after| keys::entry(R::TREE, &entry, &after.to_string()));
         let start = after.map_or(start, |after| [after, vec![0]].concat());
-        typed::<R>(self.inner.rows()?.range(start..end).keys().take(limit))
+        self.inner.typed::<R>(start..end, Order::FirstKeyFirst, limit)
     }
 
     /// Keys of `R` whose index entry has the same name and sorts before `entry`, in order.
@@ -266,24 +277,24 @@ impl Store {
         entry: &impl Entry<R>,
         limit: usize,
     ) -> Result<Vec<R::Key>, StoreError> {
-        let rows = self.inner.rows()?.range(keys::entries_before(R::TREE, &entry.to_string()));
-        typed::<R>(rows.keys().take(limit))
+        let keys = keys::entries_before(R::TREE, &entry.to_string());
+        self.inner.typed::<R>(keys, Order::FirstKeyFirst, limit)
     }
 
     /// How many records carry the index entry.
     pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, StoreError> {
-        let mut count = 0;
-        for key in self.inner.rows()?.range(keys::entries(R::TREE, &entry.to_string())).keys() {
-            key.map_err(read_failed)?;
+        let (keys, mut count) = (keys::entries(R::TREE, &entry.to_string()), 0);
+        self.inner.rows()?.range(keys, Order::FirstKeyFirst, &mut |_, _| {
             count += 1;
-        }
+            Ok(true)
+        })?;
         Ok(count)
     }
 
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, StoreError> {
         let key = keys::claim(R::TREE, &claim.to_string());
-        let found = self.inner.rows()?.get(key).map_err(read_failed)?;
+        let found = self.inner.rows()?.get(&key)?;
         found.map(|key| keys::read::<R>(&String::from_utf8_lossy(&key))).transpose()
     }
 
@@ -296,7 +307,7 @@ impl Store {
     ) -> Result<Vec<R::Key>, StoreError> {
         let Range { start, end } = keys::records(R::TREE);
         let end = before.map_or(end, |before| keys::record(R::TREE, &before.to_string()));
-        typed::<R>(self.inner.rows()?.range(start..end).keys().rev().take(limit))
+        self.inner.typed::<R>(start..end, Order::LastKeyFirst, limit)
     }
 
     /// Returns when the change is on the disk, or refused.
@@ -342,12 +353,18 @@ impl Store {
     /// opens it in another process can go on. sled cannot go on after a write for which there was no
     /// room. The store asks for room before it writes, so this is rare.
     pub fn would_open_again(&self) -> bool {
-        self.inner.vitals.is_broken_by_full_disk() && room::is_there(&self.inner.folder)
+        let has_room = || self.inner.folder.as_deref().is_some_and(room::is_there);
+        self.inner.vitals.is_broken_by_full_disk() && has_room()
     }
 
     /// Whether nothing was ever written.
     pub fn is_empty(&self) -> Result<bool, StoreError> {
-        Ok(self.inner.rows()?.is_empty())
+        let mut is_empty = true;
+        self.inner.rows()?.range(keys::all(), Order::FirstKeyFirst, &mut |_, _| {
+            is_empty = false;
+            Ok(false)
+        })?;
+        Ok(is_empty)
     }
 
     /// How many changes wait for the committer.
@@ -355,9 +372,9 @@ impl Store {
         self.inner.vitals.waiting()
     }
 
-    /// Bytes of the store on the disk; 0 if sled cannot tell.
+    /// Bytes of the store on the disk; 0 if that is not known.
     pub fn size_on_disk(&self) -> u64 {
-        self.inner.db.size_on_disk().unwrap_or(0)
+        self.inner.rows.size()
     }
 }
 
@@ -373,8 +390,25 @@ impl Inner {
     }
 
     /// The rows, unless a batch was written in part.
-    pub(crate) fn rows(&self) -> Result<&sled::Tree, StoreError> {
-        self.vitals.check_readable().map(|()| &self.rows)
+    pub(crate) fn rows(&self) -> Result<&dyn Rows, StoreError> {
+        self.vitals.check_readable().map(|()| &*self.rows)
+    }
+
+    /// The keys of the records in a range, which are the last parts of the keys of its rows.
+    fn typed<R: Record>(
+        &self,
+        keys: Range<Vec<u8>>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<R::Key>, StoreError> {
+        let mut found = Vec::new();
+        if limit > 0 {
+            self.rows()?.range(keys, order, &mut |key, _| {
+                found.push(keys::read::<R>(&keys::last_part(key)?)?);
+                Ok(found.len() < limit)
+            })?;
+        }
+        Ok(found)
     }
 
     /// Reads a record, and how many bytes it has in the store.
@@ -384,8 +418,8 @@ impl Inner {
         row: &[u8],
     ) -> Result<Option<(Snapshot<R>, usize)>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.rows()?.get(row).map_err(read_failed)?;
-        let decode = |bytes: sled::IVec| {
+        let bytes = self.rows()?.get(row)?;
+        let decode = |bytes: Vec<u8>| {
             Stored::decode(key, &bytes).map(|stored| (Arc::new(stored), bytes.len()))
         };
         bytes.map(decode).transpose()
@@ -398,13 +432,6 @@ pub(crate) fn io(e: impl std::fmt::Display) -> StoreError {
 
 pub(crate) fn read_failed(e: impl std::fmt::Display) -> StoreError {
     StoreError::Unreadable(format!("the store's disk: {e}"))
-}
-
-/// The keys of the records, which are the last parts of the keys of `rows`.
-fn typed<R: Record>(
-    rows: impl Iterator<Item = sled::Result<sled::IVec>>,
-) -> Result<Vec<R::Key>, StoreError> {
-    rows.map(|row| keys::read::<R>(&keys::last_part(&row.map_err(read_failed)?)?)).collect()
 }
 
 /// Waits until a thread has ended, also by a panic.
