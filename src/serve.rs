@@ -97,11 +97,12 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         wiring::start(args, &handles).await?;
     Sweeper::start(platform.clone());
     FanOut::start(platform.world.clone());
-    let round = Duration::from_secs(args.watch_interval.max(1));
+    let round = Duration::from_secs(args.hosting.watch_interval.max(1));
     let intervals = Intervals { round, ..Intervals::default() };
     InstanceReconciler::start(platform.world.clone(), intervals);
     let shared = Arc::new(shared(args)?);
     let workers = args
+        .network
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     let for_long_calls: Vec<Arbiter> = (0..workers.div_ceil(2)).map(|_| Arbiter::new()).collect();
@@ -120,19 +121,19 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
             shared: app_shared.clone(),
         }
     };
-    let dashboard_url = args.dashboard_url()?;
+    let dashboard_url = args.network.dashboard_url()?;
     let listener = |option, address, piece, connect: Connect| {
         let shared = shared.clone();
         Listener { option, address, piece, connect, workers, shared }
     };
     let settings = dashboard::Settings {
         url: dashboard_url.clone(),
-        api_url: args.api_url(),
+        api_url: args.network.api_url(),
         application_id: platform.settings.application_id.clone(),
-        sends_mail: args.mail_url.is_some(),
+        sends_mail: args.messages.mail_url.is_some(),
         registration: platform.world.ports.site.registration,
     };
-    let (page_edge, page_platform, listen) = (edge.clone(), platform.clone(), args.listen);
+    let (page_edge, page_platform, listen) = (edge.clone(), platform.clone(), args.network.listen);
     let pages = move || {
         // Pages have workers of their own, and most show a list.
         let edge = page_edge(Router::new(page_platform.clone()));
@@ -145,7 +146,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     };
     let pages = listener(
         "--dashboard-listen",
-        args.dashboard_listen,
+        args.network.dashboard_listen,
         PIECE_OF_A_FORM,
         Shared::connect_to_dashboard,
     )
@@ -160,7 +161,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
-    let server = listener("--listen", args.listen, PIECE, Shared::connect)
+    let server = listener("--listen", args.network.listen, PIECE, Shared::connect)
         .serve(Server::build().disable_signals(), app)?;
     let stop_calls = server.handle();
     let mut calls = actix_rt::spawn(server);
@@ -343,14 +344,14 @@ fn announce(
     application_id: &str,
     first_start_token: Option<&str>,
 ) {
-    let api_url = args.api_url();
+    let api_url = args.network.api_url();
     println!("svc {} is ready", env!("CARGO_PKG_VERSION"));
     println!("  service         {api_url}");
     println!("  dashboard       {dashboard}");
     println!("  functions       {api_url}/backend/functions/{{name}}");
     println!("  document        {api_url}/openapi.json");
     println!("  application id  {application_id}");
-    println!("  keys            {}", secrets::keys_path(&args.data).display());
+    println!("  keys            {}", secrets::keys_path(&args.storage.data).display());
     if let Some(token) = first_start_token {
         println!("\nThis server has no administrator yet. Open this link once, and become it:");
         println!("  {dashboard}/first-start?token={token}");

@@ -7,7 +7,7 @@ use crate::{
         machine::ThisMachine, mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
         receivers::HttpReceivers, recipes, registries,
     },
-    config::ServeArgs,
+    config::{ServeArgs, builds::BuildArgs, commerce::CommerceArgs, stores::StoreArgs},
     secrets::{self, Keys},
 };
 use actix_rt::ArbiterHandle;
@@ -49,100 +49,120 @@ pub struct Wired {
 
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
-    let random = Random::default();
-    let store = Database::open(&args.data.join("store"), &records::trees(), Memory::default())
+    let (data, random) = (args.storage.data.as_path(), Random::default());
+    let store = Database::open(&data.join("store"), &records::trees(), Memory::default())
         .map_err(|e| e.to_string())?;
-    if args.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
+    if args.hosting.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
         tracing::warn!(
             "the container engine is reached without TLS: whoever reaches its port rules its machine"
         );
     }
-    let keys = keys(&args.data, &store, &random).await?;
-    let first_start_token = first_start(args, &store, &random)
+    let keys = keys(data, &store, &random).await?;
+    let first_start_token = first_start(data, &store, &random)
         .map_err(|e| format!("the token for the first administrator: {e}"))?;
-    let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
-    let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
+    let vault = Arc::new(Vault::open(data, args.storage.artifact_store.as_deref())?);
+    let dumps = DumpFolder::open(data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);
-    let folders =
-        FolderStore::open(args.data.join("folders")).map_err(|e| format!("folders: {e}"))?;
+    let folders = FolderStore::open(data.join("folders")).map_err(|e| format!("folders: {e}"))?;
     let folders = Arc::new(folders);
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
-    let api_url = args.api_url();
     let ports = Ports {
         clock: clock::system(),
         random: random.clone(),
         passwords: Arc::new(Argon2id::default()),
         binaries: vault.clone(),
-        mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
-        stores: Arc::new(stores(args)?),
+        mail: mail(args.messages.mail_url.as_deref(), &args.messages.mail_from)?,
+        stores: Arc::new(stores(&args.stores)?),
         credential_files: Arc::new(Files::default()),
-        payments: Arc::new(payment_providers(args)?),
-        shop: Arc::new(Vendure::new(args.shop_private_hosts.clone().into())?),
-        engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),
-        machine: Arc::new(ThisMachine { data: args.data.clone() }),
+        payments: Arc::new(payment_providers(&args.commerce)?),
+        shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
+        engine: Arc::new(
+            Docker::connect(args.hosting.docker_host.as_deref()).map_err(|e| e.to_string())?,
+        ),
+        machine: Arc::new(ThisMachine { data: data.to_owned() }),
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
         sources: Arc::new(
-            Git::new(args.data.join("repositories"), args.git_private_hosts.clone().into())
+            Git::new(data.join("repositories"), args.builds.git_private_hosts.clone().into())
                 .map_err(|e| format!("repositories: {e}"))?,
         ),
         folders: folders.clone(),
-        ci: github_app(args)?,
-        identities: Arc::new(Issuers::new(&args.oidc_issuers)?),
+        ci: github_app(&args.builds)?,
+        identities: Arc::new(Issuers::new(&args.builds.oidc_issuers)?),
         attestations: Arc::new(
-            TrustedRoots::read(args.trusted_roots.clone())
+            TrustedRoots::read(args.builds.trusted_roots.clone())
                 .map_err(|e| format!("the trusted roots: {e}"))?,
         ),
         dumps: dumps.clone(),
-        receivers: Arc::new(HttpReceivers::new(args.webhook_private_hosts.clone().into())?),
-        registries: Arc::new(registries::read(args)?),
-        recipes: Arc::new(recipes::read(args).map_err(|e| format!("the recipes: {e}"))?),
+        receivers: Arc::new(HttpReceivers::new(
+            args.messages.webhook_private_hosts.clone().into(),
+        )?),
+        registries: Arc::new(registries::read(&args.hosting)?),
+        recipes: Arc::new(recipes::read(&args.hosting).map_err(|e| format!("the recipes: {e}"))?),
         advisories: Arc::new(catalogue.advisories()),
         sealer: sealer(&keys)?,
-        site: Arc::new(Site {
-            installation: keys.application_id.clone(),
-            api_url: api_url.clone(),
-            is_reachable: args.is_reachable(),
-            trusts_builds: args.trust_builds,
-            registration: args.registration.into(),
-            github: args.github_app_id.as_ref().and_then(|_| args.github_url.parse().ok()),
-            platform_app: args.platform_app,
-            platform_plans: args.platform_plans.iter().cloned().collect(),
-            deployment_limit: Duration::from_secs(args.deployment_limit.into()),
-            image_build_limit: Duration::from_secs(args.image_build_limit.into()),
-        }),
+        site: Arc::new(site(args, &keys)),
     };
-    let settings = Settings {
-        api_url,
-        dashboard_url: args.known_dashboard_url(),
-        application_id: keys.application_id,
-        javascript_key: args.javascript_key.clone(),
-        require_javascript_key: args.require_javascript_key,
-        master_key: keys.master_key,
-        first_start_token: first_start_token.clone(),
-        master_key_addresses: args
-            .master_key_addresses
-            .iter()
-            .map(|address| address.to_canonical())
-            .collect(),
-        signing_key: derived_key(&keys.signing_key)?,
-        anonymous_tier: args.anonymous_tier,
-        largest_artifact: args.max_artifact_bytes,
-        upload_lifetime: args.upload_lifetime(),
-        oidc_issuers: args.oidc_issuers.clone(),
-        build_limit: Duration::from_secs(args.build_limit),
-        function_limit: Duration::from_secs(args.function_timeout),
-        largest_log_reply: args.max_log_bytes,
-        default_templates: DefaultTemplates {
-            backend: args.backend_template.clone(),
-            market: args.market_template.clone(),
-        },
-    };
+    let settings = settings(args, keys, first_start_token.clone())?;
     let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
         .await
         .map_err(|e| e.to_string())?;
     catalogue.register(&platform.world).await?;
     Ok(Wired { platform, vault, dumps, folders, first_start_token })
+}
+
+/// What the platform knows of this installation.
+fn site(args: &ServeArgs, keys: &Keys) -> Site {
+    Site {
+        installation: keys.application_id.clone(),
+        api_url: args.network.api_url(),
+        is_reachable: args.network.is_reachable(),
+        trusts_builds: args.builds.trust_builds,
+        registration: args.access.registration.into(),
+        github: args
+            .builds
+            .github_app_id
+            .as_ref()
+            .and_then(|_| args.builds.github_url.parse().ok()),
+        platform_app: args.commerce.platform_app,
+        platform_plans: args.commerce.platform_plans.iter().cloned().collect(),
+        deployment_limit: Duration::from_secs(args.hosting.deployment_limit.into()),
+        image_build_limit: Duration::from_secs(args.hosting.image_build_limit.into()),
+    }
+}
+
+fn settings(
+    args: &ServeArgs,
+    keys: Keys,
+    first_start_token: Option<String>,
+) -> Result<Settings, String> {
+    Ok(Settings {
+        api_url: args.network.api_url(),
+        dashboard_url: args.network.known_dashboard_url(),
+        application_id: keys.application_id,
+        javascript_key: args.access.javascript_key.clone(),
+        require_javascript_key: args.access.require_javascript_key,
+        master_key: keys.master_key,
+        first_start_token,
+        master_key_addresses: args
+            .access
+            .master_key_addresses
+            .iter()
+            .map(|address| address.to_canonical())
+            .collect(),
+        signing_key: derived_key(&keys.signing_key)?,
+        anonymous_tier: args.access.anonymous_tier,
+        largest_artifact: args.limits.max_artifact_bytes,
+        upload_lifetime: args.limits.upload_lifetime(),
+        oidc_issuers: args.builds.oidc_issuers.clone(),
+        build_limit: Duration::from_secs(args.builds.build_limit),
+        function_limit: Duration::from_secs(args.limits.function_timeout),
+        largest_log_reply: args.limits.max_log_bytes,
+        default_templates: DefaultTemplates {
+            backend: args.hosting.backend_template.clone(),
+            market: args.hosting.market_template.clone(),
+        },
+    })
 }
 
 /// The keys of the store. Refuses other keys than those with which it was written.
@@ -170,7 +190,7 @@ async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, St
 }
 
 /// The stores that publish apps.
-fn stores(args: &ServeArgs) -> Result<HashMap<Target, Arc<dyn Store>>, String> {
+fn stores(args: &StoreArgs) -> Result<HashMap<Target, Arc<dyn Store>>, String> {
     let google = GoogleAddresses {
         play: args.google_play_url.clone(),
         firebase: args.firebase_url.clone(),
@@ -190,14 +210,14 @@ fn stores(args: &ServeArgs) -> Result<HashMap<Target, Arc<dyn Store>>, String> {
 }
 
 fn payment_providers(
-    args: &ServeArgs,
+    args: &CommerceArgs,
 ) -> Result<HashMap<PaymentProvider, Arc<dyn Provider>>, String> {
     let paystack: Arc<dyn Provider> = Arc::new(Paystack::new(&args.paystack_url)?);
     let stripe: Arc<dyn Provider> = Arc::new(Stripe::new(&args.stripe_url)?);
     Ok(HashMap::from([(PaymentProvider::Paystack, paystack), (PaymentProvider::Stripe, stripe)]))
 }
 
-fn github_app(args: &ServeArgs) -> Result<Option<Arc<dyn Ci>>, String> {
+fn github_app(args: &BuildArgs) -> Result<Option<Arc<dyn Ci>>, String> {
     let (Some(id), Some(key)) = (&args.github_app_id, &args.github_app_key) else {
         return Ok(None);
     };
@@ -230,19 +250,19 @@ fn derived_key(text: &str) -> Result<[u8; 32], String> {
 /// The token for the first administrator, if there is none yet. A token from an earlier start stays
 /// valid until it is used; people who register meanwhile change nothing.
 fn first_start(
-    args: &ServeArgs,
+    data: &Path,
     store: &Database,
     random: &Random,
 ) -> Result<Option<String>, Box<dyn std::error::Error>> {
     let claim = AccountClaim::FirstAdministrator;
     if store.holder::<Accounts>(&claim)?.is_some() {
-        secrets::end_first_start(&args.data)?;
+        secrets::end_first_start(data)?;
         return Ok(None);
     }
-    let begun = secrets::first_start_path(&args.data).exists();
+    let begun = secrets::first_start_path(data).exists();
     let is_new = store.keys::<Accounts>(None, 1)?.is_empty();
     if !begun && !is_new {
         return Ok(None);
     }
-    Ok(Some(secrets::first_start(&args.data, random)?.token))
+    Ok(Some(secrets::first_start(data, random)?.token))
 }

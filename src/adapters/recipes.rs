@@ -1,6 +1,6 @@
 //! The recipes of images that the program contains.
 
-use crate::config::ServeArgs;
+use crate::config::hosting::HostingArgs;
 use actors::ports::recipes::Recipes;
 use bytes::Bytes;
 use std::io;
@@ -24,7 +24,7 @@ const SHIPPED: &[Shipped] = recipes! {
     "vendure-storefront": "Dockerfile", "server.js", "pages.js", "platform.js", "shop.js";
 };
 
-pub fn read(args: &ServeArgs) -> io::Result<Recipes> {
+pub fn read(args: &HostingArgs) -> io::Result<Recipes> {
     let archive = |(name, files): &Shipped| Ok((*name, archive(files)?));
     let archives: io::Result<Vec<_>> = SHIPPED.iter().map(archive).collect();
     let npm_registry = args.recipe_npm_registry.as_ref().map(ToString::to_string);

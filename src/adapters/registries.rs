@@ -1,13 +1,13 @@
 //! Reads the settings for image registries.
 
-use crate::config::ServeArgs;
+use crate::config::hosting::HostingArgs;
 use actors::ports::registries::Registries;
 use container_engine::Login;
 use data_encoding::BASE64;
 use serde::Deserialize;
 use std::{collections::HashMap, path::Path};
 
-pub fn read(args: &ServeArgs) -> Result<Registries, String> {
+pub fn read(args: &HostingArgs) -> Result<Registries, String> {
     let logins = match &args.registry_logins {
         Some(path) => logins(path).map_err(|e| format!("{}: {e}", path.display()))?,
         None => HashMap::new(),

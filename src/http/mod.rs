@@ -103,17 +103,22 @@ impl Shared {
             figures: Figures::default(),
             openapi: OnceLock::new(),
             origins: origins(args),
-            trusted_proxies: args.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
-            metrics_token: args.metrics_token.clone(),
-            login_by_get: args.login_by_get,
+            trusted_proxies: args
+                .network
+                .trusted_proxies
+                .iter()
+                .map(IpAddr::to_canonical)
+                .collect(),
+            metrics_token: args.access.metrics_token.clone(),
+            login_by_get: args.access.login_by_get,
             in_flight: Permits::new(MOST_IN_FLIGHT),
             process: u32::from_be_bytes(process),
             requests: AtomicU64::new(0),
-            largest_body: args.max_body_bytes,
-            connections: Budget::new(args.max_connections.min(room)),
+            largest_body: args.limits.max_body_bytes,
+            connections: Budget::new(args.limits.max_connections.min(room)),
             dashboard_connections: Budget::new(MOST_AT_DASHBOARD),
-            arriving: Budget::new(args.max_arriving_bytes),
-            uploads: Budget::new(args.max_uploads),
+            arriving: Budget::new(args.limits.max_arriving_bytes),
+            uploads: Budget::new(args.limits.max_uploads),
         })
     }
 
@@ -200,9 +205,9 @@ async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse 
 /// The origins that browsers may call from: with those that are configured, the dashboard, whose pages
 /// send files.
 fn origins(args: &ServeArgs) -> HashSet<String> {
-    let mut origins: HashSet<String> = args.cors_origins.iter().cloned().collect();
+    let mut origins: HashSet<String> = args.network.cors_origins.iter().cloned().collect();
     if !origins.is_empty()
-        && let Ok(url) = args.dashboard_url()
+        && let Ok(url) = args.network.dashboard_url()
     {
         origins.insert(url.origin().ascii_serialization());
     }

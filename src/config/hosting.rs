@@ -1,0 +1,58 @@
+//! Containers, and the images that they run.
+
+use clap::{Args, builder::TypedValueParser};
+use contract::{
+    WebUrl,
+    text::{ImageRepository, Slug},
+};
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Instances")]
+pub struct HostingArgs {
+    /// The container engine, such as unix:///var/run/docker.sock. The default is the local engine.
+    #[arg(long, env = "SVC_DOCKER_HOST")]
+    pub docker_host: Option<String>,
+    /// Image repositories and their mirrors, such as postgres=registry.example.com/postgres,
+    /// separated by commas. The service pulls from the mirror.
+    #[arg(long, env = "SVC_IMAGE_MIRRORS", value_delimiter = ',', value_parser = parse_mirror)]
+    pub image_mirrors: Vec<(String, String)>,
+    /// A file with logins for image registries, in the format that `docker login` writes.
+    #[arg(long, env = "SVC_REGISTRY_LOGINS")]
+    pub registry_logins: Option<PathBuf>,
+    /// The image that the shipped recipes of images build upon: Node 22 or later with npm. It is
+    /// pulled without a login if it is not on the machine of the container engine.
+    #[arg(long, env = "SVC_RECIPE_BASE_IMAGE", default_value = "node:22-slim")]
+    pub recipe_base_image: String,
+    /// The npm registry of the shipped recipes, such as `https://npm.example.com`. The default is
+    /// npm's own. The history of the images shows it, so it must not contain a password.
+    #[arg(long, env = "SVC_RECIPE_NPM_REGISTRY")]
+    pub recipe_npm_registry: Option<WebUrl>,
+    /// The slug of the template for backends that are created without a template.
+    #[arg(long, env = "SVC_BACKEND_TEMPLATE", default_value = "parse-server-postgresql")]
+    pub backend_template: Slug,
+    /// The slug of the template for market servers that are created without a template.
+    #[arg(long, env = "SVC_MARKET_TEMPLATE", default_value = "vendure")]
+    pub market_template: Slug,
+    /// How long a deployment may take from its turn until it serves, in seconds.
+    #[arg(long, env = "SVC_DEPLOYMENT_LIMIT", default_value_t = 1800, value_parser = seconds())]
+    pub deployment_limit: u32,
+    /// How long a build of a container image may take from its turn, in seconds.
+    #[arg(long, env = "SVC_IMAGE_BUILD_LIMIT", default_value_t = 7200, value_parser = seconds())]
+    pub image_build_limit: u32,
+    /// The interval between two checks of all instances, in seconds.
+    #[arg(long, env = "SVC_WATCH_INTERVAL", default_value_t = 10)]
+    pub watch_interval: u64,
+}
+
+/// From a second to a week.
+fn seconds() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=7 * 24 * 3600)
+}
+
+fn parse_mirror(text: &str) -> Result<(String, String), String> {
+    let (of, instead) =
+        text.split_once('=').ok_or("must be such as postgres=registry.example.com/postgres")?;
+    let repository = |text: &str| text.parse::<ImageRepository>().map(String::from);
+    Ok((repository(of)?, repository(instead)?))
+}

@@ -1,0 +1,138 @@
+//! The addresses of the service, and who may call it from where.
+
+use clap::Args;
+use std::net::{IpAddr, SocketAddr};
+use url::Url;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Addresses")]
+pub struct NetworkArgs {
+    /// The address to listen on.
+    #[arg(long, env = "SVC_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// The address at which clients reach the service. The default is `http://` and the listening
+    /// address.
+    #[arg(long, env = "SVC_PUBLIC_URL")]
+    pub public_url: Option<String>,
+    /// The address on which the dashboard listens. It is never that of the service, which forwards
+    /// requests to instances: their pages must not reach the sessions of the dashboard.
+    #[arg(long, env = "SVC_DASHBOARD_LISTEN", default_value = "127.0.0.1:8090")]
+    pub dashboard_listen: SocketAddr,
+    /// The address at which people reach the dashboard. The default is `http://localhost` with the
+    /// port, or `http://` and the listening address. From other machines, browsers keep a session only
+    /// over https.
+    #[arg(long, env = "SVC_DASHBOARD_URL")]
+    pub dashboard_url: Option<Url>,
+    /// Addresses of proxies whose X-Forwarded headers the service trusts, separated by commas.
+    #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpAddr>,
+    /// Origins whose pages may call the service, separated by commas. The default allows every
+    /// origin.
+    #[arg(long, env = "SVC_CORS_ORIGINS", value_delimiter = ',')]
+    pub cors_origins: Vec<String>,
+    /// The number of HTTP worker threads. The default is the number of processors.
+    #[arg(long, env = "SVC_WORKERS")]
+    pub workers: Option<usize>,
+}
+
+/// Whether an address leads to this machine, wherever it is opened.
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+impl NetworkArgs {
+    /// The address at which clients reach the service, without a trailing slash.
+    pub fn api_url(&self) -> String {
+        match &self.public_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("http://{}", self.listen),
+        }
+    }
+
+    /// The address at which people reach the dashboard. On this machine it is `localhost`, so that
+    /// browsers keep its session apart from the pages of instances at `127.0.0.1`: ports share cookies.
+    pub fn dashboard_url(&self) -> Result<Url, String> {
+        let listen = self.dashboard_listen;
+        let default = if listen.ip().is_loopback() {
+            format!("http://localhost:{}", listen.port())
+        } else {
+            format!("http://{listen}")
+        };
+        let wrong = |e| format!("the address of the dashboard or of the service: {e}");
+        let url = self.dashboard_url.clone().map_or_else(|| Url::parse(&default), Ok);
+        let (url, service) = (url.map_err(wrong)?, Url::parse(&self.api_url()).map_err(wrong)?);
+        if url.origin() == service.origin() {
+            return Err(format!(
+                "the dashboard cannot be at {url}: there is the service, which forwards to instances, and their pages must not reach the sessions of the dashboard; choose another --dashboard-url"
+            ));
+        }
+        Ok(url)
+    }
+
+    /// The address of the dashboard for people who are elsewhere, without a slash at the end. `None` if
+    /// others reach the service, but the operator has not said where they reach the dashboard.
+    pub fn known_dashboard_url(&self) -> Option<String> {
+        let (url, service) = (self.dashboard_url().ok()?, Url::parse(&self.api_url()).ok()?);
+        let is_known = self.dashboard_url.is_some() || is_local(&service);
+        is_known.then(|| url.as_str().trim_end_matches('/').to_owned())
+    }
+
+    /// Whether the settings say that other machines reach the service: it or its dashboard listens beyond
+    /// loopback, has an address beyond it, or trusts a proxy.
+    pub fn is_reachable(&self) -> bool {
+        let listens = [self.listen, self.dashboard_listen];
+        let public = self.public_url.as_deref().and_then(|url| Url::parse(url).ok());
+        let urls = [public.as_ref(), self.dashboard_url.as_ref()];
+        !listens.iter().all(|listen| listen.ip().to_canonical().is_loopback())
+            || !urls.into_iter().flatten().all(is_local)
+            || self.public_url.is_some() && public.is_none()
+            || !self.trusted_proxies.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: NetworkArgs,
+    }
+
+    fn args(flags: &[&str]) -> NetworkArgs {
+        Line::parse_from([&["svc"], flags].concat()).args
+    }
+
+    #[test]
+    fn the_settings_say_whether_others_reach_the_service() {
+        for local in [
+            ["--listen", "127.0.0.1:1"],
+            ["--listen", "[::1]:1"],
+            ["--dashboard-listen", "127.0.0.1:2"],
+            ["--public-url", "http://localhost:8080"],
+            ["--public-url", "http://[::1]:8080"],
+            ["--dashboard-url", "http://localhost:8090"],
+        ] {
+            assert!(!args(&local).is_reachable(), "{local:?}");
+        }
+        for reached in [
+            ["--listen", "0.0.0.0:1"],
+            ["--listen", "[::]:1"],
+            ["--listen", "10.0.0.1:1"],
+            ["--dashboard-listen", "0.0.0.0:1"],
+            ["--public-url", "https://svc.example.com"],
+            ["--public-url", "svc.example.com"],
+            ["--dashboard-url", "https://dashboard.example.com"],
+            ["--trusted-proxies", "127.0.0.1"],
+        ] {
+            assert!(args(&reached).is_reachable(), "{reached:?}");
+        }
+    }
+}
