@@ -2,7 +2,7 @@
 
 use actors::{
     installation::{self, Installation, fingerprint},
-    ports::Random,
+    ports::random::Random,
 };
 use serde::{Deserialize, Serialize};
 use std::{

@@ -19,9 +19,11 @@ use actors::{
         people::accounts::{AccountClaim, Accounts},
     },
     ports::{
-        Ports, Random, Site,
+        Ports,
         ci::{Central, Ci},
+        random::Random,
         sealed::Sealer,
+        site::Site,
     },
     records,
     runtime::directory::Rules,

@@ -6,7 +6,7 @@ use actors::{
         delivery::builds::{Builds, Place, State},
         events::deliveries::{Deliveries, State as Delivery},
     },
-    ports::Random,
+    ports::random::Random,
     records::trees,
     runtime::resource::Kept,
 };

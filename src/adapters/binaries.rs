@@ -5,7 +5,10 @@
 //! the file, or uploads it to the bucket in parts.
 
 use actors::{
-    ports::{Binaries, Content, Examined, PortError},
+    ports::{
+        PortError,
+        binaries::{Binaries, Content, Examined},
+    },
     runtime::turns::{Tenant, Turns},
 };
 use async_trait::async_trait;

@@ -5,7 +5,7 @@
 
 use actors::{
     kinds::hosting::instances::database::TAIL,
-    ports::{DumpError, Dumps, Written},
+    ports::dumps::{DumpError, Dumps, Written},
 };
 use async_trait::async_trait;
 use bytes::Bytes;

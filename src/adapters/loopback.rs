@@ -1,6 +1,6 @@
 //! HTTP requests to servers in containers, which listen on ports of the loopback address.
 
-use actors::ports::Upstream;
+use actors::ports::upstream::Upstream;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};

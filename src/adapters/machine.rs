@@ -1,6 +1,6 @@
 //! What the operating system tells about the machine.
 
-use actors::ports::Machine;
+use actors::ports::machine::Machine;
 use contract::operators::DiskUsage;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Sends mail through a mail server, or writes it to the log if none is configured.
 
-use actors::ports::{Mail, PortError};
+use actors::ports::{PortError, mail::Mail};
 use async_trait::async_trait;
 use contract::Email;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor, message::Mailbox};

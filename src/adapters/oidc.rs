@@ -5,7 +5,7 @@
 //! reference" of GitHub Actions (claims). GitHub signs with RS256, and some other issuers with ES256;
 //! nothing else is accepted.
 
-use actors::ports::{Identities, IdentityError, Proven};
+use actors::ports::identities::{Identities, IdentityError, Proven};
 use async_trait::async_trait;
 use contract::{AppId, Timestamp, WebUrl, text::IdentityToken, trusted_publishers::CiRun};
 use data_encoding::HEXLOWER;

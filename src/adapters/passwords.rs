@@ -1,7 +1,7 @@
 //! Hashes passwords with Argon2id on blocking threads.
 
 use actors::{
-    ports::{Passwords, PortError},
+    ports::{PortError, passwords::Passwords},
     runtime::turns::{Tenant, Turns},
 };
 use argon2::{

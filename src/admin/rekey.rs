@@ -8,7 +8,7 @@ use crate::{
 use actix_rt::SystemRunner;
 use actors::{
     installation::{Installation, This},
-    ports::{Random, sealed::Sealer},
+    ports::{random::Random, sealed::Sealer},
     records::{self, Visitor},
     runtime::{resource::Resource, side_record::SideRecord},
 };

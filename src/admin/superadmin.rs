@@ -4,7 +4,7 @@
 use super::dump::open;
 use actors::{
     kinds::people::accounts::{AccountClaim, Accounts},
-    ports::Random,
+    ports::random::Random,
     runtime::{audit::Event, resource::Kept},
 };
 use contract::{

@@ -8,7 +8,7 @@ use super::Edge;
 use actix_web::web;
 use actors::{
     kinds::delivery::artifacts::{Artifacts, Command},
-    ports::Machine,
+    ports::machine::Machine,
 };
 use bytes::Bytes;
 use contract::{ArtifactId, Fault};

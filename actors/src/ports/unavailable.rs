@@ -1,18 +1,26 @@
 //! Ports without an outside world, for tests and measurements: almost every call fails.
 
 use super::{
-    Binaries, DumpError, Dumps, Examined, Fetched, Identities, IdentityError, Inspected, KeyPair,
-    Machine, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError, Sources,
-    Upstream, Written,
+    PortError, Ports,
     advisories::Advisories,
     attestations::{Attestations, Attested},
+    binaries::{Binaries, Examined},
     credentials::{CredentialFiles, Opened, Refused, Upload},
+    dumps::{DumpError, Dumps, Written},
     folders::Folders,
+    identities::{Identities, IdentityError, Proven},
+    machine::Machine,
+    mail::Mail,
     parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
+    passwords::Passwords,
+    random::Random,
     receivers::{Posted, Receivers},
     recipes::Recipes,
     registries::Registries,
     sealed::Sealer,
+    site::Site,
+    sources::{Fetched, Inspected, KeyPair, Remote, SourceError, Sources},
+    upstream::Upstream,
 };
 use crate::runtime::{
     clock::Clock,

@@ -2,7 +2,7 @@
 //! world.
 
 use actors::{
-    ports::{Mail, PortError},
+    ports::{PortError, mail::Mail},
     runtime::{clock::Time, manual_clock::ManualClock},
 };
 use async_trait::async_trait;

@@ -7,7 +7,7 @@ use actix_rt::{Arbiter, System};
 use actors::{
     background::sweeper::sweep,
     call::platform::{DefaultTemplates, Platform, Settings},
-    functions::people::accounts::registration,
+    functions::people::accounts::sign_in::new_registration,
     kinds::{
         commerce::{
             checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},
@@ -23,7 +23,7 @@ use actors::{
         },
         world::World,
     },
-    ports::{Ports, Site, credentials::Secret, unavailable},
+    ports::{Ports, credentials::Secret, site::Site, unavailable},
     runtime::{directory::Rules, entries::Under, manual_clock::ManualClock},
 };
 use container_engine::fake::Fake;
@@ -247,7 +247,7 @@ impl Scene {
     pub async fn register(&self, user: UserId, email: &str) {
         let (email, now) = (email.parse().unwrap(), self.now());
         let registration =
-            registration(&self.platform.world, user, email, None, String::new(), now);
+            new_registration(&self.platform.world, user, email, None, String::new(), now);
         self.platform.world.to::<Accounts>(user).create(registration).await.unwrap();
     }
 

@@ -3,7 +3,7 @@
 use crate::World;
 use actors::{
     kinds::delivery::artifacts::{self, Artifacts, Declared, Expected, Upload},
-    ports::{Content, Examined},
+    ports::binaries::{Content, Examined},
     runtime::resource::{Begins, Input, Kept, Moment, Next, Resource, Work, step},
 };
 use contract::{

@@ -10,7 +10,7 @@ use actors::{
         },
         world::World,
     },
-    ports::{Mail, PortError, Ports},
+    ports::{PortError, Ports, mail::Mail},
     runtime::{
         manual_clock::ManualClock,
         resource::{Input, Kept, Moment, Resource, step},

@@ -7,8 +7,12 @@ use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
     kinds::{hosting::templates::catalogue::Catalogue, world::World},
     ports::{
-        DumpError, Dumps, Fetched, Inspected, KeyPair, PortError, Ports, Remote, SourceError,
-        Sources, Upstream, Written, recipes::Recipes, unavailable,
+        PortError, Ports,
+        dumps::{DumpError, Dumps, Written},
+        recipes::Recipes,
+        sources::{Fetched, Inspected, KeyPair, Remote, SourceError, Sources},
+        unavailable,
+        upstream::Upstream,
     },
     runtime::{directory::Rules, manual_clock::ManualClock, turns::Tenant},
 };

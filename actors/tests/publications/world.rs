@@ -19,7 +19,12 @@ use actors::{
         },
         world::World,
     },
-    ports::{Binaries, Examined, PortError, Ports, credentials::Secret, unavailable},
+    ports::{
+        PortError, Ports,
+        binaries::{Binaries, Examined},
+        credentials::Secret,
+        unavailable,
+    },
     runtime::{audit, directory::Rules, entries::Under, manual_clock::ManualClock, turns::Tenant},
 };
 use app_stores::{Pem, ServiceAccount};

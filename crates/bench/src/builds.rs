@@ -12,7 +12,7 @@ use crate::{
 };
 use actors::{
     kinds::delivery::builds::{Builds, Place, Plan, Run, State, Workflow},
-    ports::Random,
+    ports::random::Random,
     runtime::resource::Kept,
 };
 use contract::{

@@ -18,7 +18,7 @@ use actors::{
         checkouts::{self, Checkouts, Ordered, Price},
         subscriptions::{self, Subscriptions},
     },
-    ports::Random,
+    ports::random::Random,
 };
 use contract::{
     AppId, CheckoutId, SubscriptionId,

@@ -13,7 +13,7 @@ use actors::{
         },
         people::apps::Apps,
     },
-    ports::Random,
+    ports::random::Random,
 };
 use contract::{
     AppId, ImageId, InstanceId, ProjectId,

@@ -31,7 +31,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let upstream = echo::start(workers)?;
     let servers = Servers { port: upstream.address.port(), health: HEALTH };
     let store = seed::open(home.path())?;
-    let nobodys = actors::ports::Random::default().id(seed::MADE);
+    let nobodys = actors::ports::random::Random::default().id(seed::MADE);
     let fleet = actix_rt::System::new().block_on(fleet::seed(&store, nobodys, 1, &servers))?;
     store.close();
     drop(store);

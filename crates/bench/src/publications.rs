@@ -16,7 +16,7 @@ use actors::{
         artifacts::Artifacts,
         publications::{Ordered, Publications, State},
     },
-    ports::Random,
+    ports::random::Random,
     runtime::resource::Kept,
 };
 use app_stores::{Options, Progress, Wanted};

@@ -13,7 +13,7 @@ use actors::{
             projects::Projects,
         },
     },
-    ports::Random,
+    ports::random::Random,
     records::trees,
     runtime::resource::{Kept, Resource},
 };

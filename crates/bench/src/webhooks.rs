@@ -15,7 +15,7 @@ use actors::{
         outbox::Outgoing,
         signature::{Secret, headers},
     },
-    ports::Random,
+    ports::random::Random,
 };
 use contract::{MessageId, OrganizationId, Timestamp, webhooks::EventType};
 use serde_json::json;

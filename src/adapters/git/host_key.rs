@@ -4,7 +4,7 @@ use super::{
     Git,
     process::{cannot_run, limited, run_to_end},
 };
-use actors::ports::SourceError;
+use actors::ports::sources::SourceError;
 use contract::{git_url::SshAddress, ssh::SshHostKey};
 use repository::ssh::{HOST, IN_FOLDER, SshFolder};
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 //! these files, if the server can leave the rest out.
 
 use super::{Git, process::Repository, refusals::explained};
-use actors::ports::{Inspected, Remote, Revision, SourceError};
+use actors::ports::sources::{Inspected, Remote, Revision, SourceError};
 use contract::text::GitRef;
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 

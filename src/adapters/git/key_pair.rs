@@ -1,6 +1,6 @@
 //! New key pairs, in the formats of OpenSSH.
 
-use actors::ports::{KeyPair, PortError};
+use actors::ports::{PortError, sources::KeyPair};
 use aws_lc_rs::{
     encoding::AsBigEndian,
     signature::{Ed25519KeyPair, KeyPair as _},

@@ -13,7 +13,10 @@ mod refusals;
 
 use actors::{
     ports::{
-        Credential, Fetched, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
+        PortError,
+        sources::{
+            Credential, Fetched, Inspected, KeyPair, Remote, Revision, SourceError, Sources,
+        },
     },
     runtime::turns::{NoTurn, Tenant, Turn, Turns},
 };

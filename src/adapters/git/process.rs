@@ -1,7 +1,7 @@
 //! Runs the `git` program on a repository in a temporary folder, within limits.
 
 use actors::{
-    ports::SourceError,
+    ports::sources::SourceError,
     runtime::turns::{Tenant, Turn},
 };
 use contract::text::AccessToken;

@@ -1,7 +1,7 @@
 //! What to do about the refusals of hosts.
 
 use super::{Git, host_key};
-use actors::ports::{Credential, Remote, SourceError};
+use actors::ports::sources::{Credential, Remote, SourceError};
 use repository::ssh::other_host_key;
 
 /// Says what to do about the usual refusals of hosts.

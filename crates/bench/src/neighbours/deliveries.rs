@@ -15,7 +15,7 @@ use crate::{
 };
 use actors::{
     kinds::{delivery::builds::State, events::deliveries::Deliveries},
-    ports::Random,
+    ports::random::Random,
     runtime::resource::Kept,
 };
 use contract::{AppId, Timestamp, webhooks::DeliveryState};

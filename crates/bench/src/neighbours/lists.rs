@@ -13,7 +13,7 @@ use actors::{
         delivery::builds::{Builds, State as Build},
         events::deliveries::{Deliveries, State as Delivery},
     },
-    ports::Random,
+    ports::random::Random,
     runtime::resource::Kept,
 };
 use contract::{

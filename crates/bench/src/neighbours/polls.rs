@@ -2,7 +2,7 @@
 
 use super::{Tenants, app_of, start};
 use crate::{Pace, builds, machine, outcome::Outcome, table::Row};
-use actors::{kinds::delivery::builds::State, ports::Random, runtime::resource::Kept};
+use actors::{kinds::delivery::builds::State, ports::random::Random, runtime::resource::Kept};
 use contract::{AppId, OrganizationId};
 use serde_json::json;
 

@@ -21,7 +21,7 @@ use crate::{
         people::accounts::keyed_digest,
         world::World,
     },
-    ports::Credential,
+    ports::sources::Credential,
 };
 use contract::{
     AppId, BuildId, Fault, Serves, Subject, Timestamp,

@@ -12,7 +12,7 @@ use crate::{
         },
         world::World,
     },
-    ports::{IdentityError, Proven},
+    ports::identities::{IdentityError, Proven},
     runtime::entries::Under,
 };
 use contract::{

@@ -1,6 +1,10 @@
 //! Who may register, and the accounts that operators make for others.
 
-use super::{Person, account_of, hash, internal, register, registration, view};
+use super::{
+    account_of,
+    sign_in::{Person, hash, internal, new_registration, register},
+    view,
+};
 use crate::{
     call::{context::Call, platform::Platform},
     functions::people::organizations::is_invited,
@@ -64,7 +68,7 @@ impl Serves<CreateUser> for Platform {
         let user: UserId = random.id(cx.now);
         let name = p.name.map(Into::into);
         let mut registration =
-            registration(&self.world, user, p.email, name, password_hash, cx.now);
+            new_registration(&self.world, user, p.email, name, password_hash, cx.now);
         registration.account.resets.push(Reset { digest: digest(&token), expires_at });
         let url = self.settings.dashboard_link("/reset-password", &token);
         let platform = self.clone();

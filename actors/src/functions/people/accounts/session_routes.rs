@@ -1,6 +1,6 @@
 //! The handlers of the session routes, which client libraries use beside the functions.
 
-use super::{prove, replace_password};
+use super::passwords::{prove, replace_password};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::people::accounts::{Account, Accounts, Command},

@@ -2,7 +2,7 @@
 
 use crate::{
     kinds::{people::apps::Apps, world::World},
-    ports::Examined,
+    ports::binaries::Examined,
     runtime::{
         entries::InState,
         event::Event,

@@ -5,7 +5,7 @@ use super::{
     rules::{Artifacts, Command, Expected, Outcome, Upload},
 };
 use crate::{
-    ports::{Content, Examined},
+    ports::binaries::{Content, Examined},
     runtime::resource::{Moment, Step},
 };
 use contract::{

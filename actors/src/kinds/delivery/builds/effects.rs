@@ -14,8 +14,9 @@ use crate::{
         world::World,
     },
     ports::{
-        Credential, NotDone, SourceError,
+        NotDone,
         ci::{Central, Opened},
+        sources::{Credential, SourceError},
     },
     runtime::resource::{Kept, Retry},
 };

@@ -9,7 +9,7 @@ use crate::{
         },
         world::World,
     },
-    ports::{Binaries, credentials::Secret},
+    ports::{binaries::Binaries, credentials::Secret},
     runtime::{
         resource::{Kept, Retry},
         store::get,

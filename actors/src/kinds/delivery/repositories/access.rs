@@ -12,10 +12,11 @@ use crate::{
         world::World,
     },
     ports::{
-        Credential, NotDone, Remote, Revision, SourceError,
+        NotDone,
         ci::{Ci, CiError},
         credentials::Secret,
         sealed::SealError,
+        sources::{Credential, Remote, Revision, SourceError},
     },
 };
 use contract::{

@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{
     kinds::{people::tenant::tenant, world::World},
-    ports::{Credential, NotDone, Remote, Revision},
+    ports::{
+        NotDone,
+        sources::{Credential, Remote, Revision},
+    },
     runtime::{store::Store, turns::Tenant},
 };
 use contract::{

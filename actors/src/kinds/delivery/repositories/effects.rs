@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     kinds::{people::tenant::tenant, world::World},
-    ports::{Remote, Revision},
+    ports::sources::{Remote, Revision},
     runtime::resource::{Kept, Retry},
 };
 use contract::{AppId, ssh::SshHostKey};

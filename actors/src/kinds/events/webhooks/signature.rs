@@ -1,7 +1,7 @@
 //! The headers of a request to a receiver. Source: Standard Webhooks 1.0.0, "Webhook Metadata" and
 //! "Signature scheme".
 
-use crate::ports::{NoRandomness, Random};
+use crate::ports::random::{NoRandomness, Random};
 use contract::{MessageId, Timestamp};
 use data_encoding::BASE64;
 use hmac::{Hmac, KeyInit, Mac};

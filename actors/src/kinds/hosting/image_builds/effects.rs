@@ -15,7 +15,10 @@ use crate::{
         },
         world::World,
     },
-    ports::{NotDone, Remote, Revision},
+    ports::{
+        NotDone,
+        sources::{Remote, Revision},
+    },
     runtime::{
         resource::{Kept, Retry},
         turns::Tenant,

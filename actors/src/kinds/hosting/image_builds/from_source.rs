@@ -3,7 +3,10 @@
 use super::queue::Ticket;
 use crate::{
     kinds::{hosting::names, world::World},
-    ports::{Fetched, NotDone, Remote, SourceError},
+    ports::{
+        NotDone,
+        sources::{Fetched, Remote, SourceError},
+    },
     runtime::turns::NoTurn,
 };
 use bytes::Bytes;

@@ -8,8 +8,9 @@ use crate::{
         templates::placeholder::{Placeholder, fill},
     },
     ports::{
-        Ports, Site,
+        Ports,
         sealed::{SealError, Sealer},
+        site::Site,
     },
 };
 use container_engine::{Capability, ContainerSpec, HealthCommand, Limits, Mount};

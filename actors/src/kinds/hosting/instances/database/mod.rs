@@ -8,7 +8,10 @@ mod tools;
 use super::{Instance, Service, secret};
 use crate::{
     kinds::world::World,
-    ports::{DumpError, NotDone, Written},
+    ports::{
+        NotDone,
+        dumps::{DumpError, Written},
+    },
 };
 use bytes::Bytes;
 use container_engine::{EngineError, Output};

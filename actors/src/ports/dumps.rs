@@ -1,0 +1,50 @@
+//! The bytes of backups.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::{BackupId, Sha256};
+use futures_util::stream::BoxStream;
+
+/// The bytes of backups, compressed and hashed. A dump becomes visible when it is kept.
+#[async_trait]
+pub trait Dumps: Send + Sync {
+    /// Writes a dump that is not visible yet. An error of the stream leaves nothing behind.
+    async fn write(
+        &self,
+        id: BackupId,
+        plain: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<Written, DumpError>;
+    /// Makes the written dump visible and durable. Idempotent.
+    async fn keep(&self, id: BackupId) -> Result<(), DumpError>;
+    /// Checks that the whole file has this hash, and then returns the uncompressed dump.
+    async fn read(
+        &self,
+        id: BackupId,
+        sha256: &Sha256,
+    ) -> Result<BoxStream<'static, std::io::Result<Bytes>>, DumpError>;
+    /// Deletes everything that was written. Idempotent.
+    async fn discard(&self, id: BackupId) -> Result<(), DumpError>;
+}
+
+/// A dump that was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The size of the compressed file in bytes.
+    pub size: u64,
+    /// The hash of the compressed file.
+    pub sha256: Sha256,
+    /// The first bytes of the uncompressed dump, at most 4 KiB.
+    pub head: Vec<u8>,
+    /// The last bytes of the uncompressed dump, at most 4 KiB.
+    pub tail: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DumpError {
+    /// The stream to write ended with an error.
+    #[error("{0}")]
+    Source(String),
+    /// The disk failed, or the file is missing or damaged.
+    #[error("{0}")]
+    Disk(String),
+}

@@ -1,0 +1,47 @@
+//! This installation.
+
+use contract::{
+    AppId, InstanceId, WebUrl, authentication::Tier, instances::InstanceKind,
+    service::Registration, text::PlanCode,
+};
+use std::{collections::BTreeMap, time::Duration};
+
+/// The identity and the configuration of this installation.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The application id. Labels the objects of this installation in the container engine.
+    pub installation: String,
+    /// The base address for clients, without a slash at the end.
+    pub api_url: String,
+    /// Whether the settings say that other machines reach the service.
+    pub is_reachable: bool,
+    /// Whether the operator lets users build repositories though others reach the service. Builds are not
+    /// isolated from this machine.
+    pub trusts_builds: bool,
+    pub registration: Registration,
+    /// The address of the GitHub whose repositories the service reaches through its GitHub App.
+    pub github: Option<WebUrl>,
+    /// The app to whose plans people subscribe for a higher tier here.
+    pub platform_app: Option<AppId>,
+    /// The tiers that the plans of that app give.
+    pub platform_plans: BTreeMap<PlanCode, Tier>,
+    /// How long a deployment may take from its turn until it serves.
+    pub deployment_limit: Duration,
+    /// How long a build of an image may take from its turn.
+    pub image_build_limit: Duration,
+}
+
+impl Site {
+    /// The base URL of functions.
+    pub fn functions_url(&self) -> String {
+        format!("{}{}", self.api_url, contract::endpoint::BASE_PATH)
+    }
+
+    /// The public address of the server of an instance.
+    pub fn instance_url(&self, id: InstanceId, app: AppId, kind: InstanceKind) -> String {
+        match kind {
+            InstanceKind::Backend => format!("{}/instances/{app}", self.api_url),
+            InstanceKind::Market => format!("{}/instances/{id}", self.api_url),
+        }
+    }
+}
