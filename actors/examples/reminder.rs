@@ -19,7 +19,7 @@ use contract::{Fault, Id, JobId, Timestamp};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::{Entries, Record, Store};
+use store::{Entries, Record, Snapshot, Store};
 
 struct Reminders;
 
@@ -95,7 +95,7 @@ impl Resource for Reminders {
     fn perform(
         Ring: Ring,
         _: JobId,
-        reminder: Arc<Kept<Self>>,
+        reminder: Snapshot<Self>,
         _: Arc<LoneHost>,
     ) -> LocalBoxFuture<'static, Result<HasRung, Retry>> {
         println!("{}: {}", reminder.at, reminder.text);

@@ -11,7 +11,7 @@ use crate::{
     runtime::{
         audit::Event,
         owner::{Answer, Rider},
-        resource::Input,
+        resource::{Input, StateOf},
     },
 };
 use contract::{Fault, operators::AuditEvent};
@@ -160,7 +160,7 @@ impl<R: Owned> CallTo<'_, R> {
 
     /// Sends an input to one of several owners, or to an owner whose reply comes later. The reply is not
     /// stored, so a repeated call sends the input again.
-    pub async fn tell(self, input: Input<R>) -> Result<Arc<R::State>, Fault> {
+    pub async fn tell(self, input: Input<R>) -> Result<StateOf<R>, Fault> {
         let (call, key) = (self.call, self.id.to_string());
         let (event, ancestry) = (call.event(&key), call.ancestry.clone());
         let rider: Rider<R> = Arc::new(move |_| {

@@ -3,7 +3,7 @@
 use super::{
     entries::due,
     host::Host,
-    resource::{Begins, Input, Moment, Resource, Unique, step},
+    resource::{Begins, Input, Moment, Resource, StateOf, Unique, step},
     store::{Store, refused},
 };
 use contract::Fault;
@@ -49,7 +49,7 @@ pub(super) struct Decided<R: Resource> {
 pub(super) struct Effective<R: Resource> {
     /// The state after the decision. If the resource ended, the state before; `None`: there was no
     /// resource.
-    pub state: Option<Arc<R::State>>,
+    pub state: Option<StateOf<R>>,
     /// Whether the record was written.
     pub changed: bool,
     /// Whether events were written to the outbox.
@@ -161,14 +161,13 @@ fn plan<R: Resource>(
     input: Option<Input<R>>,
     rider: Option<&Rider<R>>,
 ) -> Result<Plan<R>, Fault> {
-    let shared = |stored: &Snapshot<R>| Arc::new(stored.state.clone());
     let kept = before.map(|stored| &***stored);
     // Work that is due may have begun since the sweeper looked.
     let is_late = |input: &Input<R>| {
         matches!(input, Input::Due) && kept.and_then(due).is_none_or(|due| due > at.now)
     };
     let Some(input) = input.filter(|input| !is_late(input)) else {
-        let state = before.map(shared);
+        let state = before.cloned().map(StateOf);
         return Ok((
             Change::new(),
             before.cloned(),
@@ -179,17 +178,19 @@ fn plan<R: Resource>(
     let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));
     let mut has_events = false;
     let (mut change, after, state) = match before {
-        Some(before) if keeps => (also, Some(before.clone()), shared(before)),
+        Some(before) if keeps => (also, Some(before.clone()), StateOf(before.clone())),
         before => match (step.apply(kept)?, before) {
             (Some(record), before) => {
                 let events = host.outgoing(at, kept.map(|kept| &kept.state), &record.state)?;
                 has_events = !events.is_empty();
                 let before = before.map(Arc::as_ref);
                 let after = Arc::new(Stored::after(before, record));
-                let state = shared(&after);
+                let state = StateOf(after.clone());
                 (also.and(events).put::<R>(&at.id, before, after.clone()), Some(after), state)
             }
-            (None, Some(before)) => (also.remove::<R>(&at.id, before), None, shared(before)),
+            (None, Some(before)) => {
+                (also.remove::<R>(&at.id, before), None, StateOf(before.clone()))
+            }
             (None, None) => return Err(Fault::NotFound(R::NOUN)),
         },
     };

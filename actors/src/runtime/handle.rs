@@ -7,7 +7,7 @@ use super::{
     host::Host,
     owner::{Answer, Rider, Waiter},
     permit::{Permit, Permits},
-    resource::{Input, Resource},
+    resource::{Input, Resource, StateOf},
     store::Store,
 };
 use actix::Addr;
@@ -130,7 +130,7 @@ impl<R: Resource> Handle<R> {
         id: R::Key,
         within: Duration,
         enough: fn(&R::State) -> bool,
-    ) -> Result<Option<Arc<R::State>>, Fault> {
+    ) -> Result<Option<StateOf<R>>, Fault> {
         let shard = self.shard(id)?;
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         let wait = async {
@@ -163,16 +163,16 @@ impl<'a, R: Resource> OwnerOf<'a, R> {
     }
 
     /// Sends a command, without a rider.
-    pub async fn ask(self, command: R::Command) -> Result<Arc<R::State>, Fault> {
+    pub async fn ask(self, command: R::Command) -> Result<StateOf<R>, Fault> {
         self.ask_alone(Input::Command(command)).await
     }
 
     /// Creates the resource. An existing resource stays as it is.
-    pub async fn create(self, new: R::New) -> Result<Arc<R::State>, Fault> {
+    pub async fn create(self, new: R::New) -> Result<StateOf<R>, Fault> {
         self.ask_alone(Input::Create(Box::new(new))).await
     }
 
-    async fn ask_alone(self, input: Input<R>) -> Result<Arc<R::State>, Fault> {
+    async fn ask_alone(self, input: Input<R>) -> Result<StateOf<R>, Fault> {
         Ok(self.ask_with(input, Arc::new(|_| Ok(Change::new()))).await?.state)
     }
 
@@ -199,7 +199,7 @@ impl<'a, R: Resource> OwnerOf<'a, R> {
     }
 
     /// Waits until no effect is pending, and returns the state. `None`: there is no such resource.
-    pub async fn wait_idle(self, within: Duration) -> Result<Option<Arc<R::State>>, Fault> {
+    pub async fn wait_idle(self, within: Duration) -> Result<Option<StateOf<R>>, Fault> {
         self.wait_until(within, |_| false).await
     }
 
@@ -209,17 +209,17 @@ impl<'a, R: Resource> OwnerOf<'a, R> {
         self,
         within: Duration,
         enough: fn(&R::State) -> bool,
-    ) -> Result<Option<Arc<R::State>>, Fault> {
+    ) -> Result<Option<StateOf<R>>, Fault> {
         self.owners?.wait_until(self.id, within, enough).await
     }
 
     /// The state when no effect is pending, or as it is after this time.
-    pub async fn idle_or_late(self, within: Duration) -> Result<Arc<R::State>, Fault> {
+    pub async fn idle_or_late(self, within: Duration) -> Result<StateOf<R>, Fault> {
         let (store, id) = (self.store, self.id);
         let state = match self.wait_idle(within).await {
             Ok(state) => state,
             // The work goes on, whatever keeps this wait from its end.
-            Err(_) => store.get::<R>(&id)?.map(|seen| Arc::new(seen.state.clone())),
+            Err(_) => store.get::<R>(&id)?.map(|seen| StateOf(seen)),
         };
         state.ok_or(Fault::NotFound(R::NOUN))
     }

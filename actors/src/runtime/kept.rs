@@ -7,6 +7,7 @@ use std::{
     fmt::{self, Debug},
     ops::Deref,
 };
+use store::Snapshot;
 
 /// The record of a resource: its state, and whether its owner is awake for it.
 #[derive(Serialize)]
@@ -118,5 +119,27 @@ impl<R: Resource> Deref for Kept<R> {
     type Target = R::State;
     fn deref(&self) -> &R::State {
         &self.state
+    }
+}
+
+/// The state of a resource, as a snapshot of its record has it. Clones share it.
+pub struct StateOf<R: Resource>(pub(super) Snapshot<R>);
+
+impl<R: Resource> Clone for StateOf<R> {
+    fn clone(&self) -> Self {
+        StateOf(self.0.clone())
+    }
+}
+
+impl<R: Resource> fmt::Debug for StateOf<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.state.fmt(f)
+    }
+}
+
+impl<R: Resource> Deref for StateOf<R> {
+    type Target = R::State;
+    fn deref(&self) -> &R::State {
+        &self.0.state
     }
 }

@@ -15,7 +15,7 @@ use super::{
     health::Health,
     host::Host,
     permit::{Permit, Permits},
-    resource::{Begins, Input, Moment, Resource, Retry, Task},
+    resource::{Begins, Input, Moment, Resource, Retry, StateOf, Task},
 };
 use actix::prelude::*;
 use contract::{Fault, Id};
@@ -37,7 +37,7 @@ const BACKOFF: Backoff =
 #[derive(Debug)]
 pub struct Done<R: Resource> {
     /// The state after the command. If the command ended the resource, the state before.
-    pub state: Arc<R::State>,
+    pub state: StateOf<R>,
     /// Whether this command changed the record.
     pub changed: bool,
 }
@@ -48,7 +48,7 @@ pub type Answer<R> = Result<Done<R>, Fault>;
 pub(super) struct Waiter<R: Resource> {
     pub(super) enough: fn(&R::State) -> bool,
     /// Gets the state. `None`: there is no such resource.
-    pub(super) answer: oneshot::Sender<Option<Arc<R::State>>>,
+    pub(super) answer: oneshot::Sender<Option<StateOf<R>>>,
 }
 
 pub struct Owner<R: Resource> {
@@ -300,7 +300,7 @@ impl<R: Resource> Owner<R> {
         self.begun += 1;
         let Some(stored) = &self.record else { return };
         let Some(task) = stored.task() else { return };
-        let (id, kept, host) = (self.id, Arc::new((**stored).clone()), self.host.clone());
+        let (id, kept, host) = (self.id, stored.clone(), self.host.clone());
         let work = async move {
             let clock = host.clock().clone();
             clock.sleep(pause).await;
@@ -341,7 +341,7 @@ impl<R: Resource> Owner<R> {
             return;
         }
         let is_idle = self.is_idle();
-        let state = self.record.as_ref().map(|stored| Arc::new(stored.state.clone()));
+        let state = self.record.clone().map(StateOf);
         let is_over = |it: &mut Waiter<R>| is_idle || state.as_deref().is_some_and(it.enough);
         for waiter in self.waiting.extract_if(.., is_over) {
             let _ = waiter.answer.send(state.clone());

@@ -1,7 +1,7 @@
 //! A resource: a pure state machine, and the effects that its states ask for.
 
 pub use super::{
-    kept::{Kept, Task},
+    kept::{Kept, StateOf, Task},
     step::{Input, Moment, Next, Step, step},
     work::{Begins, Work},
 };
@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use store::{Change, Claim, Entries, Record, StoreError};
+use store::{Change, Claim, Entries, Record, Snapshot, StoreError};
 
 /// The facts about a kind that the table of kinds declares.
 pub trait Row: Record {
@@ -86,7 +86,7 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     fn perform(
         effect: Self::Effect,
         id: Self::Key,
-        state: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         host: Arc<Self::Host>,
     ) -> LocalBoxFuture<'static, Result<Self::Outcome, Retry>>;
 
@@ -240,7 +240,7 @@ macro_rules! without_effects {
         fn perform(
             never: Self::Effect,
             _: <Self as store::Record>::Key,
-            _: std::sync::Arc<$crate::runtime::resource::Kept<Self>>,
+            _: store::Snapshot<Self>,
             _: std::sync::Arc<<Self as $crate::runtime::resource::Row>::Host>,
         ) -> futures_util::future::LocalBoxFuture<
             'static,

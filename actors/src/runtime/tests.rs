@@ -114,7 +114,7 @@ impl Resource for Probe {
     fn perform(
         Effort: Effort,
         _: JobId,
-        _: Arc<Kept<Self>>,
+        _: Snapshot<Self>,
         _: Arc<LoneHost>,
     ) -> LocalBoxFuture<'static, Result<Done, Retry>> {
         Box::pin(async {

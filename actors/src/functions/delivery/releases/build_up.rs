@@ -11,11 +11,11 @@ use crate::{
         delivery::{
             artifacts::Artifacts,
             publications::check_key,
-            releases::{Releases, State, transitions::targets_of},
+            releases::{Releases, transitions::targets_of},
         },
         world::World,
     },
-    runtime::{redecide::redecided, store::get},
+    runtime::{redecide::redecided, resource::StateOf, store::get},
 };
 use contract::{
     BoundedSet, Fault, Operation, ReleaseId, VersionName,
@@ -23,7 +23,6 @@ use contract::{
     endpoint::ReleaseRequest,
     releases::{PublicationState, PublishRelease, Release, Target},
 };
-use std::sync::Arc;
 
 /// Checks whether the caller may publish the release, and whether its targets can work, before
 /// the artifact is verified. If the release does not exist yet, the caller creates it.
@@ -101,7 +100,7 @@ async fn make_or_join(
     artifact: &Artifact,
     request: &ReleaseRequest,
     version: &VersionName,
-) -> Result<Arc<State>, Fault> {
+) -> Result<StateOf<Releases>, Fault> {
     redecided(async || {
         match of_version(world, artifact.app_id, &request.channel, version)? {
             Some(id) => {

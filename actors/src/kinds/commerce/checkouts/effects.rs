@@ -7,11 +7,12 @@ use crate::{
         delivery::credentials::Use,
         world::World,
     },
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::{CheckoutId, checkouts::Reference};
 use payments::{Key, Order, Provider, RemoteError};
 use std::sync::Arc;
+use store::Snapshot;
 
 /// An answer of a provider or a shop.
 type Answer<T> = Result<T, RemoteError>;
@@ -19,7 +20,7 @@ type Answer<T> = Result<T, RemoteError>;
 pub(super) async fn perform(
     effect: Effect,
     id: CheckoutId,
-    kept: Arc<Kept<Checkouts>>,
+    kept: Snapshot<Checkouts>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let (state, reference) = (&kept.state, Reference(id));

@@ -27,7 +27,7 @@ use payments::{Opened, Payment, Plan, RemoteError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use store::Entries;
+use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Checkouts;
@@ -332,7 +332,7 @@ impl Resource for Checkouts {
     fn perform(
         effect: Effect,
         id: CheckoutId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))

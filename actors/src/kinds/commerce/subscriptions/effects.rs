@@ -10,20 +10,18 @@ use crate::{
         people::accounts::{self, AccountClaim, Accounts},
         world::World,
     },
-    runtime::{
-        redecide::redecided,
-        resource::{Kept, Retry},
-    },
+    runtime::{redecide::redecided, resource::Retry},
 };
 use contract::{
     AppId, Email, Fault, SubscriptionId, authentication::Tier, checkouts::PaymentProvider,
 };
 use payments::{RemoteError, Subscription};
 use std::sync::Arc;
+use store::Snapshot;
 
 pub(super) async fn perform(
     effect: Effect,
-    kept: Arc<Kept<Subscriptions>>,
+    kept: Snapshot<Subscriptions>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
-use store::Entries;
+use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Subscriptions;
@@ -213,7 +213,7 @@ impl Resource for Subscriptions {
     fn perform(
         effect: Effect,
         _: SubscriptionId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, kept, world))

@@ -9,15 +9,16 @@ use crate::{
         },
         world::World,
     },
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::{ArtifactId, Fault};
 use std::sync::Arc;
+use store::Snapshot;
 
 pub(super) async fn perform(
     effect: Effect,
     id: ArtifactId,
-    kept: Arc<Kept<Artifacts>>,
+    kept: Snapshot<Artifacts>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let upload = &kept.state;

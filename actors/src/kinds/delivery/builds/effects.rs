@@ -18,7 +18,7 @@ use crate::{
         ci::{Central, Opened},
         sources::{Credential, SourceError},
     },
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::{
     ArtifactId, BuildId, Fault,
@@ -37,7 +37,7 @@ const NEXT_BATCH: Duration = Duration::from_millis(100);
 pub(super) async fn perform(
     effect: Effect,
     id: BuildId,
-    kept: Arc<Kept<Builds>>,
+    kept: Snapshot<Builds>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

@@ -15,7 +15,7 @@ use crate::{
     runtime::{
         entries::InState,
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
     },
 };
 use contract::{
@@ -28,7 +28,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::Entries;
+use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Builds;
@@ -293,7 +293,7 @@ impl Resource for Builds {
     fn perform(
         effect: Effect,
         id: BuildId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))

@@ -3,14 +3,15 @@
 use super::rules::{Credentials, Effect, Outcome};
 use crate::{
     kinds::{people::responsible::responsible, world::World},
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::Fault;
 use std::sync::Arc;
+use store::Snapshot;
 
 pub(super) async fn perform(
     Effect::Warn(days): Effect,
-    kept: Arc<Kept<Credentials>>,
+    kept: Snapshot<Credentials>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let credential = &kept.state.credential;

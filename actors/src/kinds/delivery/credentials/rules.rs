@@ -19,7 +19,7 @@ use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use store::Entries;
+use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Credentials;
@@ -197,7 +197,7 @@ impl Resource for Credentials {
     fn perform(
         effect: Effect,
         _: CredentialId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, kept, world))

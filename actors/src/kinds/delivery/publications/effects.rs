@@ -10,10 +10,7 @@ use crate::{
         world::World,
     },
     ports::{binaries::Binaries, credentials::Secret},
-    runtime::{
-        resource::{Kept, Retry},
-        store::get,
-    },
+    runtime::{resource::Retry, store::get},
 };
 use app_stores::{AppFile, Content, Key, Order, RemoteError};
 use async_trait::async_trait;
@@ -26,13 +23,14 @@ use contract::{
     releases::{Publication, Target},
 };
 use std::{io, sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// The longest pause before a step, well within the time limit of an effect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1800);
 
 pub(super) async fn perform(
     effect: Effect,
-    kept: Arc<Kept<Publications>>,
+    kept: Snapshot<Publications>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

@@ -8,7 +8,7 @@ use crate::{
     kinds::{delivery::credentials::Use, world::World},
     runtime::{
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
+        resource::{Child, Moment, Resource, Retry, Step, Work},
     },
 };
 use app_stores::{Advanced, Options, Progress, RemoteError, Wanted};
@@ -21,6 +21,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use store::Snapshot;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Publications;
@@ -184,7 +185,7 @@ impl Resource for Publications {
     fn perform(
         effect: Effect,
         _: PublicationId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, kept, world))

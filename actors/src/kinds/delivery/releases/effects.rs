@@ -20,11 +20,12 @@ use crate::{
 };
 use contract::{Fault, ReleaseId, releases::Publication};
 use std::sync::Arc;
+use store::Snapshot;
 
 pub(super) async fn perform(
     effect: Effect,
     _: ReleaseId,
-    kept: Arc<Kept<Releases>>,
+    kept: Snapshot<Releases>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

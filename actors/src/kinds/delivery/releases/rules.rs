@@ -7,7 +7,7 @@ use crate::{
     runtime::{
         entries::InState,
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
     },
 };
 use contract::{
@@ -273,7 +273,7 @@ impl Resource for Releases {
     fn perform(
         effect: Effect,
         id: ReleaseId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))

@@ -8,11 +8,12 @@ use super::{
 use crate::{
     kinds::{people::tenant::tenant, world::World},
     ports::sources::{Remote, Revision},
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::{AppId, ssh::SshHostKey};
 use repository::ssh::other_host_key;
 use std::{sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// How long an ssh host may take to tell its key.
 const MET_WITHIN: Duration = Duration::from_secs(20);
@@ -21,7 +22,7 @@ const MOST_FINDINGS: usize = 100;
 
 pub(super) async fn perform(
     Effect::Check: Effect,
-    repository: Arc<Kept<Repositories>>,
+    repository: Snapshot<Repositories>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let Repository { app_id, source, .. } = &repository.state;

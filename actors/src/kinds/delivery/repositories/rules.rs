@@ -7,7 +7,7 @@ use super::deploy_key::{DeployKey, HostTrust};
 use crate::{
     kinds::world::World,
     ports::sealed::Sealed,
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+    runtime::resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
 };
 use contract::{
     AppId, Fault, RepositoryId, Timestamp,
@@ -23,6 +23,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use store::Snapshot;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Repositories;
@@ -167,7 +168,7 @@ impl Resource for Repositories {
     fn perform(
         effect: Effect,
         _: RepositoryId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, kept, world))
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
     use crate::{
         ports::sealed::Sealer,
-        runtime::resource::{Input, step},
+        runtime::resource::{Input, Kept, step},
     };
     use contract::Id;
     use ulid::Ulid;

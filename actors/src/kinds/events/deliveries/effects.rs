@@ -7,10 +7,11 @@ use crate::{
         world::World,
     },
     ports::{receivers::Posted, sealed::SealError},
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::{Timestamp, WebhookId, webhooks::EventType};
 use std::{sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// How long a delivery waits in memory for its turn.
 const AWAITS_TURN: Duration = Duration::from_secs(300);
@@ -19,7 +20,7 @@ const AWAITS_TURN: Duration = Duration::from_secs(300);
 const HEAD_START: Duration = Duration::from_millis(50);
 
 pub(super) async fn attempt(
-    kept: Arc<Kept<Deliveries>>,
+    kept: Snapshot<Deliveries>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let delivery = &kept.delivery;

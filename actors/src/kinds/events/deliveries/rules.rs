@@ -11,7 +11,7 @@ use crate::{
     runtime::{
         entries::InState,
         ref_count::{RefCount, RefCountDelta},
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
+        resource::{Child, Moment, Resource, Retry, Step, Work},
         store::Store,
     },
 };
@@ -23,7 +23,7 @@ use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
-use store::{Change, Entries};
+use store::{Change, Entries, Snapshot};
 use ulid::Ulid;
 
 #[derive(Debug, Clone, Copy)]
@@ -282,7 +282,7 @@ impl Resource for Deliveries {
     fn perform(
         Effect::Attempt: Effect,
         _: DeliveryId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::attempt(kept, world))

@@ -10,15 +10,15 @@ use crate::{
         people::apps::Apps,
         world::World,
     },
-    runtime::resource::{Input, Kept, Retry},
+    runtime::resource::{Input, Retry},
 };
 use contract::{Fault, instances::DesiredState};
 use std::sync::Arc;
-use store::Change;
+use store::{Change, Snapshot};
 
 pub(super) async fn perform(
     Effect::BackUp(id): Effect,
-    schedule: Arc<Kept<BackupSchedules>>,
+    schedule: Snapshot<BackupSchedules>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let instance = world.store.get::<Instances>(&schedule.instance_id)?;

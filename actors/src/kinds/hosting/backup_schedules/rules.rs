@@ -13,6 +13,7 @@ use futures_util::future::LocalBoxFuture;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
+use store::Snapshot;
 use ulid::Ulid;
 
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +96,7 @@ impl Resource for BackupSchedules {
     fn perform(
         effect: Effect,
         _: ScheduleId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, kept, world))

@@ -17,10 +17,7 @@ use crate::{
         world::World,
     },
     ports::NotDone,
-    runtime::{
-        resource::{Kept, Retry},
-        store::Store,
-    },
+    runtime::{resource::Retry, store::Store},
 };
 use contract::{BackupId, Fault, backups::Backup, instances::ServiceState};
 use std::sync::Arc;
@@ -29,7 +26,7 @@ use store::Snapshot;
 pub(super) async fn perform(
     effect: Effect,
     id: BackupId,
-    kept: Arc<Kept<Backups>>,
+    kept: Snapshot<Backups>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

@@ -17,10 +17,11 @@ use crate::{
         world::World,
     },
     ports::NotDone,
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use contract::{DeploymentId, Fault, deployments::StepName, instances::InstanceState};
 use std::{sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// How long the new container may take to become healthy.
 const WELL_WITHIN: Duration = Duration::from_secs(5 * 60);
@@ -31,7 +32,7 @@ const POLL: Duration = Duration::from_millis(500);
 pub(super) async fn perform(
     effect: Effect,
     id: DeploymentId,
-    kept: Arc<Kept<Deployments>>,
+    kept: Snapshot<Deployments>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let work = Work { id, state: &kept.state, world: &world };

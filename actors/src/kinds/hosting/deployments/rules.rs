@@ -18,7 +18,7 @@ use crate::{
     runtime::{
         entries::{InState, wire_name},
         event::Event,
-        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
     },
 };
 use contract::{
@@ -31,7 +31,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use store::{Change, Entries};
+use store::{Change, Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Deployments;
@@ -234,7 +234,7 @@ impl Resource for Deployments {
     fn perform(
         effect: Effect,
         id: DeploymentId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))

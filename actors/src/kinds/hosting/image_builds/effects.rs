@@ -19,10 +19,7 @@ use crate::{
         NotDone,
         sources::{Remote, Revision},
     },
-    runtime::{
-        resource::{Kept, Retry},
-        turns::Tenant,
-    },
+    runtime::{resource::Retry, turns::Tenant},
 };
 use container_engine::{BuildSpec, EngineError, Labels};
 use contract::{
@@ -33,6 +30,7 @@ use contract::{
     text::{ImageDigest, ImageTag},
 };
 use std::{cell::RefCell, sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// How often a waiting build asks for its turn.
 const POLL: Duration = Duration::from_millis(500);
@@ -40,7 +38,7 @@ const POLL: Duration = Duration::from_millis(500);
 pub(super) async fn perform(
     effect: Effect,
     id: JobId,
-    kept: Arc<Kept<ImageBuilds>>,
+    kept: Snapshot<ImageBuilds>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

@@ -5,7 +5,7 @@ use crate::{
     kinds::{hosting::images::Images, world::World},
     runtime::{
         entries::{Under, wire_name},
-        resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
+        resource::{Moment, Resource, Retry, Step, Unique, Work},
     },
 };
 use contract::{
@@ -16,7 +16,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::Entries;
+use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct ImageBuilds;
@@ -168,7 +168,7 @@ impl Resource for ImageBuilds {
     fn perform(
         effect: Effect,
         id: JobId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))

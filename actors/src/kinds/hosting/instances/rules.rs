@@ -321,7 +321,7 @@ impl Resource for Instances {
     fn perform(
         Effect::Reconcile: Effect,
         id: InstanceId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::reconcile::execute::reconcile(id, kept, world))

@@ -14,7 +14,7 @@ use crate::{
     runtime::{
         audit::Event,
         owner::Rider,
-        resource::{Input, Kept, Resource, Retry},
+        resource::{Input, Resource, Retry},
     },
 };
 use contract::{
@@ -22,7 +22,7 @@ use contract::{
     operators::{AuditEvent, Via},
 };
 use std::sync::Arc;
-use store::{Change, Entry};
+use store::{Change, Entry, Snapshot};
 
 /// How many records are looked at before others get their turn.
 const SOME: usize = 100;
@@ -33,7 +33,7 @@ const DISABLED: &str = "its maker's password was replaced and all that acts for 
 pub(super) async fn perform(
     Effect::EndReach(cause): Effect,
     id: UserId,
-    account: Arc<Kept<Accounts>>,
+    account: Snapshot<Accounts>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let epoch = account.token_epoch;

@@ -221,7 +221,7 @@ impl Resource for Accounts {
     fn perform(
         effect: Effect,
         id: UserId,
-        account: Arc<Kept<Self>>,
+        account: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, account, world))

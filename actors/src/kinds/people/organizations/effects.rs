@@ -6,18 +6,16 @@ use crate::{
         people::projects::{self, Projects},
         world::World,
     },
-    runtime::{
-        entries::Under,
-        resource::{Kept, Retry},
-    },
+    runtime::{entries::Under, resource::Retry},
 };
 use contract::{OrganizationId, UserId};
 use std::sync::Arc;
+use store::Snapshot;
 
 pub(super) async fn perform(
     effect: Effect,
     id: OrganizationId,
-    kept: Arc<Kept<Organizations>>,
+    kept: Snapshot<Organizations>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     match effect {

@@ -13,7 +13,7 @@ use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use store::Change;
+use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Organizations;
@@ -177,7 +177,7 @@ impl Resource for Organizations {
     fn perform(
         effect: Effect,
         id: OrganizationId,
-        kept: Arc<Kept<Self>>,
+        kept: Snapshot<Self>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))

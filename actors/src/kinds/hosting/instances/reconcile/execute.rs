@@ -20,7 +20,7 @@ use crate::{
         world::World,
     },
     ports::NotDone,
-    runtime::resource::{Kept, Retry},
+    runtime::resource::Retry,
 };
 use container_engine::{EngineError, LogQuery};
 use contract::{
@@ -29,6 +29,7 @@ use contract::{
     instances::{Role, ServiceState},
 };
 use std::{sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// Lines of output that are kept of a container that failed.
 const KEPT_LINES: u32 = 200;
@@ -37,7 +38,7 @@ const KEPT_LINES: u32 = 200;
 /// in [`apply`](super::apply).
 pub(in crate::kinds::hosting::instances) async fn reconcile(
     id: InstanceId,
-    kept: Arc<Kept<Instances>>,
+    kept: Snapshot<Instances>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let instance = &kept.state;
