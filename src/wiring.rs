@@ -155,7 +155,7 @@ fn settings(
         signing_key: derived_key(&keys.signing_key)?,
         anonymous_tier: args.access.anonymous_tier,
         largest_artifact: args.limits.max_artifact_bytes,
-        upload_lifetime: args.limits.upload_lifetime(),
+        upload_lifetime: Duration::from_secs(args.limits.upload_url_ttl),
         oidc_issuers: args.builds.oidc_issuers.clone(),
         build_limit: Duration::from_secs(args.builds.build_limit),
         function_limit: Duration::from_secs(args.limits.function_timeout),

@@ -1,5 +1,5 @@
-//! A kind, whole: a reminder that rings at its time, also if the program ends before. The kinds of the
-//! service are made of the same parts; a row of the table of kinds writes the first two for them.
+//! One kind with all its parts: a reminder that rings at its time, also if the program ends before. The kinds
+//! of the service have the same parts; for them, the table of kinds writes `impl Record` and `impl Row`.
 //!
 //! `cargo run -p actors --example reminder`
 

@@ -1,9 +1,10 @@
 //! The platform: supervised actors that own its resources, and the functions that clients call.
 //!
-//! [`functions`] serves what callers ask. [`call`] takes each call through one pipeline of checks. [`kinds`]
-//! has a folder for each kind of resource: its pure rules in `rules.rs`, and its effects in `effects.rs`.
-//! [`records`] lists what else is stored. [`runtime`] is the code that all owners share. [`background`] runs
-//! without a call. [`ports`] declares the interfaces to the outside. Each imports only those below it.
+//! From the top down, each imports only those after it. [`background`] runs without a call. [`functions`]
+//! serves what callers ask. [`records`] lists everything that is stored. [`call`] takes each call through
+//! one pipeline of checks. [`kinds`] has a folder for each kind of resource: its pure rules in `rules.rs`,
+//! and its effects in `effects.rs`. [`installation`] is what is stored of this installation. [`ports`]
+//! declares the interfaces to the outside. [`runtime`] is the code that all owners share.
 
 pub mod background;
 pub mod call;

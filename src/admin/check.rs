@@ -1,5 +1,5 @@
-//! Reads the whole store and reports inconsistencies: records against their index, derived records
-//! against their sources, artifacts against their bytes.
+//! Reads the whole store and reports inconsistencies: records against their index, side records against the
+//! resource that they end with, derived records against their sources, artifacts against their bytes.
 
 use super::{dump::open, note};
 use crate::adapters::binaries::hash;
@@ -221,7 +221,7 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
     }
     if g.uses != g.used {
         findings.push(Finding(
-            "the counts of what images, templates, payloads and webhooks are used for are wrong"
+            "a count is wrong: of the uses of images, templates or payloads, or of the waiting deliveries of an organization"
                 .into(),
         ));
     }

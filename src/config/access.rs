@@ -1,5 +1,6 @@
 //! Who may use the service.
 
+use super::parse_tier;
 use clap::Args;
 use contract::{authentication::Tier, service::Registration};
 use std::net::IpAddr;
@@ -59,9 +60,4 @@ impl From<WhoRegisters> for Registration {
             WhoRegisters::Closed => Registration::Closed,
         }
     }
-}
-
-pub(super) fn parse_tier(text: &str) -> Result<Tier, String> {
-    serde_json::from_value(text.into())
-        .map_err(|_| "must be free, developer, professional or enterprise".into())
 }

@@ -1,6 +1,6 @@
 //! Payment providers and shops.
 
-use super::{access::parse_tier, parse_host_and_port};
+use super::{parse_host_and_port, parse_tier};
 use clap::Args;
 use contract::{AppId, authentication::Tier, text::PlanCode};
 

@@ -1,7 +1,6 @@
-//! What one caller may take.
+//! How much the service takes: sizes, numbers and times.
 
 use clap::Args;
-use std::time::Duration;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
@@ -35,10 +34,4 @@ pub struct LimitArgs {
     /// The deadline of a function call, in seconds.
     #[arg(long, env = "SVC_FUNCTION_TIMEOUT", default_value_t = 30)]
     pub function_timeout: u64,
-}
-
-impl LimitArgs {
-    pub fn upload_lifetime(&self) -> Duration {
-        Duration::from_secs(self.upload_url_ttl)
-    }
 }

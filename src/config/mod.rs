@@ -11,6 +11,7 @@ pub mod storage;
 pub mod stores;
 
 use clap::Args;
+use contract::authentication::Tier;
 
 /// How the server runs. Every setting is a flag and an environment variable.
 #[derive(Debug, Clone, Args)]
@@ -68,6 +69,11 @@ fn parse_host_and_port(text: &str) -> Result<(String, u16), String> {
         return Err(wrong());
     }
     Ok((host.to_ascii_lowercase(), port))
+}
+
+fn parse_tier(text: &str) -> Result<Tier, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| "must be free, developer, professional or enterprise".into())
 }
 
 #[cfg(test)]

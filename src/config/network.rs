@@ -1,4 +1,4 @@
-//! The addresses of the service, and who may call it from where.
+//! The addresses of the service and of the dashboard, the proxies and origins that it trusts, and its threads.
 
 use clap::Args;
 use std::net::{IpAddr, SocketAddr};

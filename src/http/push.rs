@@ -10,7 +10,7 @@ use actix_web::{
     http::{StatusCode, header::HeaderName},
     web,
 };
-use actors::functions::delivery::{builds::reports::reported, repositories::push::Proof};
+use actors::functions::delivery::{builds::reports::take_report, repositories::push::Proof};
 use contract::{AppId, Fault, repositories::PushReceived};
 use data_encoding::HEXLOWER_PERMISSIVE;
 
@@ -44,7 +44,7 @@ async fn received(
         ))
     })?;
     let (_permit, body) = functions::read(edge, req.head(), payload).await?;
-    reported(&edge.platform, app, &proof, &body).await
+    take_report(&edge.platform, app, &proof, &body).await
 }
 
 fn proof(head: &RequestHead) -> Option<Proof> {

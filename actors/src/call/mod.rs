@@ -1,4 +1,5 @@
-//! How a call is served: [`pipeline`] lists the steps, and each step has a file.
+//! How a call is served: [`router`] takes it through the steps that [`pipeline`] lists, each with a file of its
+//! own. Handlers get the [`platform`] and the [`context`] of the call, and change resources with [`change`].
 
 pub mod authn;
 pub mod authz;

@@ -1,5 +1,5 @@
-//! What callers may ask: the handlers of all functions, in the families of the kinds. They read and
-//! command kinds; no kind knows them.
+//! What callers may ask: the handlers of functions, in the families of the kinds, and in [`operators`] those
+//! about the whole installation. They read and command kinds; no kind knows them.
 
 pub mod commerce;
 pub mod delivery;

@@ -1,5 +1,6 @@
-//! The kinds of resources, in families. A folder each: what a resource is and what it does. No kind knows
-//! who calls.
+//! The kinds of resources, in families. A folder for each kind says what a resource is and what it does; a file
+//! beside the folders serves several kinds of its family. [`table`] lists all kinds, and [`world`] is what they
+//! share. No kind knows who calls.
 
 mod cascade;
 pub mod commerce;

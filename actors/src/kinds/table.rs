@@ -1,6 +1,6 @@
 //! One row for each kind of resource, and the code that follows from the rows: the store records,
-//! the handles of the owners, the look-up of ancestors, the deletion of children, and the
-//! deadlines.
+//! the handles of the owners, the look-up of ancestors, the deletion of children, and what is done
+//! once for each kind ([`Visitor`]).
 //!
 //! `under` names the parent kind. `beside` names more kinds by which the resources are indexed.
 
@@ -312,7 +312,7 @@ pub trait Visitor {
     fn visit<R: Owned>(&mut self) -> Result<(), Self::Error>;
 }
 
-/// A kind whose owners the platform starts.
+/// A kind whose owners the world starts.
 pub trait Owned: Resource<Host = World> {
     fn owners(all: &Owners) -> &Handle<Self>;
 }

@@ -1,4 +1,4 @@
-//! The world: the store, the ports and the handles of all owners.
+//! The world: the store, the ports, the owners, and what is known in memory only.
 
 use super::{
     delivery::builds::{Asked, SeenRunners, WaitingBuilds},
@@ -71,7 +71,8 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the directories on the arbiters, then wakes the owners that were awake when the process last ended.
+    /// Starts the directories on the arbiters, then wakes the owners that were awake when the process last
+    /// ended.
     pub async fn start(
         store: store::Store,
         ports: Ports,

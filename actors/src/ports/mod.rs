@@ -1,4 +1,5 @@
-//! What the platform needs of the outside world, as traits. The service passes the adapters in.
+//! What the platform needs of the outside world: traits, which the service implements, and values that it
+//! passes in, such as the [`site`] and the [`registries`].
 
 pub mod advisories;
 pub mod attestations;
@@ -58,6 +59,12 @@ impl From<EngineError> for NotDone {
     }
 }
 
+/// Something outside failed. A retry may help.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PortError(pub String);
+
+/// All ports of the platform.
 #[derive(Clone)]
 pub struct Ports {
     pub clock: Clock,
@@ -90,8 +97,3 @@ pub struct Ports {
     pub sealer: Sealer,
     pub site: Arc<Site>,
 }
-
-/// Something outside failed. A retry may help.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct PortError(pub String);

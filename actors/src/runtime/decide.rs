@@ -52,8 +52,8 @@ pub(super) struct Effective<R: Resource> {
     pub state: Option<StateOf<R>>,
     /// Whether the record was written.
     pub changed: bool,
-    /// Whether events were written to the outbox.
-    pub has_events: bool,
+    /// Whether something was written that [`Host::has_outgoing`] tells of.
+    pub has_outgoing: bool,
     pub begins: Begins,
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
                     (None, Some(before)) => R::removed(at.id, before, &host),
                     _ => {}
                 }
-                if effective.has_events {
+                if effective.has_outgoing {
                     host.has_outgoing();
                 }
                 return Decided { record, result: Ok(effective), ..decided };
@@ -171,18 +171,18 @@ fn plan<R: Resource>(
         return Ok((
             Change::new(),
             before.cloned(),
-            Effective { state, changed: false, has_events: false, begins: Begins::GoesOn },
+            Effective { state, changed: false, has_outgoing: false, begins: Begins::GoesOn },
         ));
     };
     let mut step = step(at, kept, input)?;
     let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));
-    let mut has_events = false;
+    let mut has_outgoing = false;
     let (mut change, after, state) = match before {
         Some(before) if keeps => (also, Some(before.clone()), StateOf(before.clone())),
         before => match (step.apply(kept)?, before) {
             (Some(record), before) => {
                 let events = host.outgoing(at, kept.map(|kept| &kept.state), &record.state)?;
-                has_events = !events.is_empty();
+                has_outgoing = !events.is_empty();
                 let before = before.map(Arc::as_ref);
                 let after = Arc::new(Stored::after(before, record));
                 let state = StateOf(after.clone());
@@ -200,5 +200,5 @@ fn plan<R: Resource>(
     if let (true, false, Some(before)) = (keeps, change.is_empty(), before) {
         change = change.require::<R>(&at.id, before);
     }
-    Ok((change, after, Effective { state: Some(state), changed: !keeps, has_events, begins }))
+    Ok((change, after, Effective { state: Some(state), changed: !keeps, has_outgoing, begins }))
 }

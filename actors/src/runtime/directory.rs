@@ -137,7 +137,7 @@ impl<R: Resource> Directory<R> {
     }
 
     /// Asks idle owners to retire. A command that reaches a retired owner has not begun, so
-    /// [`Handle::ask_with`](super::handle::Handle::ask_with) sends it again.
+    /// [`OwnerOf::ask_with`](super::handle::OwnerOf::ask_with) sends it again.
     fn sweep(&self, ctx: &mut Context<Self>) {
         let now = self.host.clock().now();
         let idle = |entry: &Entry<R>| {

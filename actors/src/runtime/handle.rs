@@ -1,4 +1,4 @@
-//! The handle to a kind of resource. The rest of the platform sends commands to owners through it.
+//! The handle to the owners of a kind. The rest of the program reaches one of them as [`OwnerOf`].
 
 use super::{
     clock::Clock,
@@ -54,13 +54,6 @@ pub(crate) fn shard_of(id: impl Hash, shards: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     usize::try_from(hasher.finish() % shards.max(1) as u64).unwrap_or(0)
-}
-
-/// The owner of a resource, as the rest of the program reaches it.
-pub struct OwnerOf<'a, R: Resource> {
-    owners: Result<&'a Handle<R>, Fault>,
-    id: R::Key,
-    store: &'a Store,
 }
 
 impl<R: Resource> Handle<R> {
@@ -154,6 +147,13 @@ impl<R: Resource> Handle<R> {
     pub(crate) async fn restart(&self, id: R::Key) -> Result<bool, Fault> {
         self.shard(id)?.directory.send(Restart(id)).await.map_err(|_| Fault::Busy)
     }
+}
+
+/// The owner of a resource, as the rest of the program reaches it.
+pub struct OwnerOf<'a, R: Resource> {
+    owners: Result<&'a Handle<R>, Fault>,
+    id: R::Key,
+    store: &'a Store,
 }
 
 impl<'a, R: Resource> OwnerOf<'a, R> {

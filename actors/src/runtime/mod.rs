@@ -5,6 +5,10 @@
 //! [`pagination`] reads lists. [`permit`] and [`turns`] bound the work under way, [`redecide`] repeats what
 //! became stale, [`clock_watch`] doubts the clock, [`event`] is what webhooks hear of, [`reindex`] adds
 //! missing index entries, and [`health`] shows actors to operators.
+//!
+//! `step`, `work` and `kept` are the parts of a resource. [`store`] and [`entries`] read and find records, and
+//! [`ref_count`] counts who refers to one. [`clock`] tells the time, and [`backoff`] the pauses. `lone_host` and
+//! `manual_clock` are for tests and examples.
 
 pub mod audit;
 pub mod backoff;

@@ -1,6 +1,6 @@
-//! Reference counts: how many template versions use an image, how many instances use a template.
-//! A user changes the count in its own transaction, so that an object cannot be removed while
-//! another user begins to use it.
+//! Reference counts: how many records refer to an object. Whoever begins or ends to refer to it changes the
+//! count in the same transaction, so that the object cannot be removed while another record begins to refer
+//! to it.
 
 use super::side_record::{End, SideRecord};
 use serde::{Deserialize, Serialize};

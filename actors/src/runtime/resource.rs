@@ -129,8 +129,8 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         false
     }
 
-    /// What a change of the state tells webhooks. It is written together with the change. Only called
-    /// while there are webhooks.
+    /// What a change of the state tells webhooks. [`Host::outgoing`] asks for it, and only while there are
+    /// webhooks. It is written together with the change.
     fn events(
         _at: &Moment<Self>,
         _before: Option<&Self::State>,

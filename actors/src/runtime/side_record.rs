@@ -39,7 +39,7 @@ pub enum End {
     WithKey,
     /// The sweeper, at this time.
     At(Timestamp),
-    /// Whoever uses it, when nobody else will.
+    /// Whoever needs it last.
     WhenUsed,
     /// Nothing: there is one such record, or the record is kept.
     Never,

@@ -23,7 +23,7 @@ pub enum Tenant {
     Organization(OrganizationId),
     /// An account, for work that concerns no organization.
     User(UserId),
-    /// A caller without an account, as [`network`](crate::call::rate_limit::network) returns it.
+    /// A caller without an account: the address, or the network of an IPv6 address.
     Address(IpAddr),
     /// The operator of this service, and what all tenants use.
     Service,

@@ -1,9 +1,9 @@
-//! Typed, versioned records, and one committer, over rows in sled.
+//! Typed, versioned records, and one committer, over rows in sled or in memory.
 //!
 //! One thread makes all durable changes: the rows of a batch of [`Change`]s are written whole or not at
 //! all, the thread flushes once, and then answers the callers. Index entries and unique claims are in the
 //! same batch as their records. This crate knows nothing of the platform, and only `sled_rows.rs`,
-//! `open.rs` and `recovery.rs` know sled. Users see one tree for each kind of record.
+//! `open.rs`, `recovery.rs` and `room.rs` know sled. Users see one tree for each kind of record.
 //!
 //! A kind says what its records are found by, and what only one of them may have:
 //!

@@ -28,7 +28,7 @@ fn checked(state: &State, now: Timestamp) -> SubscriptionCheck {
 }
 
 /// Whether one subscription is active. `None`: it is gone.
-pub fn check(
+pub fn check_subscription(
     world: &World,
     id: SubscriptionId,
     now: Timestamp,

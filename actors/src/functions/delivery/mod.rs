@@ -1,4 +1,5 @@
-//! The functions of the family: from a repository to a store: repositories, builds, artifacts, releases, publications, and the keys for them.
+//! The functions from a repository to a store: repositories, builds, artifacts, releases, publications, and
+//! their keys.
 
 pub mod artifacts;
 pub mod builds;

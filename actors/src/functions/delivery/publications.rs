@@ -1,8 +1,8 @@
 //! The handlers of staged rollouts, and the waits for stores.
 
+use super::releases::rollback::release_of;
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::delivery::releases::rollback::release_of,
     kinds::{
         delivery::publications::{Command, Publications, State},
         world::World,
@@ -29,14 +29,14 @@ type Targets = Option<BoundedSet<Target, 1, 5>>;
 impl Serves<SetRollout> for Platform {
     async fn serve(&self, cx: &Call, p: SetRollout) -> Result<Release, Fault> {
         let is_open = |p: &Publication| p.rollout.is_some() || waits_for_approval(p);
-        control(&self.world, cx, p.targets, is_open, Command::SetRollout(p.rollout)).await
+        control(cx, p.targets, is_open, Command::SetRollout(p.rollout)).await
     }
 }
 
 impl Serves<HaltRollout> for Platform {
     async fn serve(&self, cx: &Call, p: HaltRollout) -> Result<Release, Fault> {
         let is_open = |p: &Publication| p.rollout.is_some();
-        control(&self.world, cx, p.targets, is_open, Command::Halt).await
+        control(cx, p.targets, is_open, Command::Halt).await
     }
 }
 
@@ -44,7 +44,7 @@ impl Serves<ResumeRollout> for Platform {
     async fn serve(&self, cx: &Call, p: ResumeRollout) -> Result<Release, Fault> {
         let is_halted =
             |p: &Publication| p.rollout.is_some() && p.state == PublicationState::Halted;
-        control(&self.world, cx, p.targets, is_halted, Command::Resume).await
+        control(cx, p.targets, is_halted, Command::Resume).await
     }
 }
 
@@ -56,7 +56,6 @@ fn waits_for_approval(publication: &Publication) -> bool {
 /// Sends a command to the publications of a release, and waits for their stores. Without
 /// targets, the command is for those that it fits.
 async fn control(
-    world: &World,
     cx: &Call,
     targets: Targets,
     fits: impl Fn(&Publication) -> bool,
@@ -83,8 +82,8 @@ async fn control(
         cx.to::<Publications>(publication.id).tell(Input::Command(command.clone())).await?;
     }
     let ids: Vec<_> = meant.iter().map(|p| p.id).collect();
-    wait_until_fulfilled(world, &ids).await?;
-    release_of(world, release_id)
+    wait_until_fulfilled(&cx.world, &ids).await?;
+    release_of(&cx.world, release_id)
 }
 
 /// Waits until the stores do what was wanted last, or refuse it, at most [`WITHIN`].

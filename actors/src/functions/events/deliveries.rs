@@ -1,14 +1,11 @@
-//! The functions of the group Webhooks that are about deliveries.
+//! The handlers of the group Webhooks that are about deliveries.
 
 use super::webhooks::view;
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::{
-        events::{
-            deliveries::{Deliveries, MOST_WAITING, New, State, is_room},
-            webhooks::outbox,
-        },
-        world::World,
+    kinds::events::{
+        deliveries::{Deliveries, MOST_WAITING, New, State, is_room},
+        webhooks::outbox,
     },
     runtime::pagination,
 };
@@ -26,8 +23,8 @@ fn with(payload: String, state: &State) -> WebhookDelivery {
     WebhookDelivery { payload: Some(payload), ..state.delivery.clone() }
 }
 
-async fn deliver(world: &World, cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
-    let id: DeliveryId = world.ports.random.id(cx.now);
+async fn deliver(cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
+    let id: DeliveryId = cx.world.ports.random.id(cx.now);
     let payload = new.payload.clone();
     let show = move |state: &State| Ok(with(payload.clone(), state));
     cx.to::<Deliveries>(id).create(new, show).await
@@ -48,7 +45,7 @@ impl Serves<TestWebhook> for Platform {
             payload: outbox::payload(event, cx.now, &data),
             redelivery_of: None,
         };
-        deliver(&self.world, cx, new).await
+        deliver(cx, new).await
     }
 }
 
@@ -102,6 +99,6 @@ impl Serves<RedeliverWebhook> for Platform {
             payload: seen.payload(&self.world.store)?,
             redelivery_of: Some(p.delivery_id),
         };
-        deliver(&self.world, cx, new).await
+        deliver(cx, new).await
     }
 }

@@ -1,4 +1,4 @@
-//! The functions of the family: what others hear of changes: webhooks and deliveries.
+//! The functions about webhooks and deliveries.
 
 pub mod deliveries;
 pub mod webhooks;

@@ -1,4 +1,4 @@
-//! The functions of the group Webhooks that are about webhooks.
+//! The handlers of the group Webhooks that are about webhooks.
 
 use crate::{
     call::{context::Call, platform::Platform},

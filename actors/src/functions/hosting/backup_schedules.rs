@@ -1,9 +1,11 @@
-//! The functions of the group Backups that manage schedules.
+//! The handlers of the group Backups that manage schedules.
 
-use super::backups::{can_be_verified, no_database};
+use super::{
+    backups::{can_be_verified, no_database},
+    instances::only_instance,
+};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::instances::only_instance,
     kinds::{
         hosting::{
             backup_schedules::{BackupScheduleClaim, BackupSchedules, Command, cron},

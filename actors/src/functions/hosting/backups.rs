@@ -1,19 +1,18 @@
-//! The functions of the group Backups.
+//! The handlers of the group Backups.
 
+use super::instances::only_instance;
 use crate::{
     call::{
         context::Call,
         platform::{DOWNLOAD_LIFETIME, Platform},
     },
-    functions::{
-        delivery::artifacts::endpoints::check_reachable, hosting::instances::only_instance,
-    },
+    functions::delivery::artifacts::endpoints::check_reachable,
     kinds::{
         delivery::artifacts::address::{self, Use},
         hosting::{
             backups::{
                 Backups, Command, State,
-                effects::instance_of,
+                effects::instance_of_backup,
                 restore_check::{NOT_TOLD, tells_health},
                 rules::{BackupClaim, taken},
                 schedule::{begin, database_name},
@@ -41,13 +40,13 @@ use contract::{
 use store::Snapshot;
 
 async fn back_up(
-    world: &World,
     cx: &Call,
     app: AppId,
     instance: Option<InstanceKind>,
     kind: BackupKind,
     verify: bool,
 ) -> Result<Backup, Fault> {
+    let world = &cx.world;
     let (id, seen) = only_instance(world, app, instance)?;
     let instance = &seen.state;
     let service = instance.service(role(kind)).ok_or_else(|| no_database(Some(kind)))?;
@@ -77,7 +76,7 @@ pub fn reachable_backup(world: &World, id: BackupId) -> Result<Backup, Fault> {
 }
 
 fn backed_up(world: &World, backup: &Backup) -> Result<Snapshot<Instances>, Fault> {
-    instance_of(backup, &world.store)?.ok_or_else(|| {
+    instance_of_backup(backup, &world.store)?.ok_or_else(|| {
         Fault::NotNow(
             "the instance of this backup was deleted; create an instance with fromBackupId, \
              or download the backup"
@@ -143,13 +142,13 @@ pub(crate) fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(
 
 impl Serves<CreateDocumentDbBackup> for Platform {
     async fn serve(&self, cx: &Call, p: CreateDocumentDbBackup) -> Result<Backup, Fault> {
-        back_up(&self.world, cx, p.app_id, p.kind, BackupKind::DocumentDb, p.verify).await
+        back_up(cx, p.app_id, p.kind, BackupKind::DocumentDb, p.verify).await
     }
 }
 
 impl Serves<CreateSqlDbBackup> for Platform {
     async fn serve(&self, cx: &Call, p: CreateSqlDbBackup) -> Result<Backup, Fault> {
-        back_up(&self.world, cx, p.app_id, p.kind, BackupKind::SqlDb, p.verify).await
+        back_up(cx, p.app_id, p.kind, BackupKind::SqlDb, p.verify).await
     }
 }
 

@@ -40,13 +40,8 @@ fn image(world: &World, id: ImageId) -> Result<Snapshot<Images>, Fault> {
     found.ok_or(Fault::NotFound("image"))
 }
 
-async fn change_image(
-    world: &World,
-    cx: &Call,
-    id: ImageId,
-    command: Command,
-) -> Result<DockerImage, Fault> {
-    let advisories = world.ports.advisories.clone();
+async fn change_image(cx: &Call, id: ImageId, command: Command) -> Result<DockerImage, Fault> {
+    let advisories = cx.world.ports.advisories.clone();
     cx.to::<Images>(id).change(command, move |image| Ok(advisories.show(image))).await
 }
 
@@ -100,7 +95,7 @@ impl Serves<UpdateDockerImage> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateDockerImage) -> Result<DockerImage, Fault> {
         let command =
             Command::Update { name: p.name, repository: p.repository, description: p.description };
-        change_image(&self.world, cx, p.image_id, command).await
+        change_image(cx, p.image_id, command).await
     }
 }
 
@@ -159,12 +154,12 @@ impl Serves<AddDockerImageVersion> for Platform {
             advisories: Vec::new(),
             created_at: cx.now,
         };
-        change_image(&self.world, cx, p.image_id, Command::AddVersion(Box::new(version))).await
+        change_image(cx, p.image_id, Command::AddVersion(Box::new(version))).await
     }
 }
 
 impl Serves<DeprecateDockerImageVersion> for Platform {
     async fn serve(&self, cx: &Call, p: DeprecateDockerImageVersion) -> Result<DockerImage, Fault> {
-        change_image(&self.world, cx, p.image_id, Command::Deprecate(p.version, p.reason)).await
+        change_image(cx, p.image_id, Command::Deprecate(p.version, p.reason)).await
     }
 }

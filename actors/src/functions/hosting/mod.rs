@@ -1,4 +1,4 @@
-//! The functions of the family: what runs in containers: images, templates, instances, deployments and backups.
+//! The functions about what runs in containers: images, templates, instances, deployments and backups.
 
 pub mod backup_schedules;
 pub mod backups;

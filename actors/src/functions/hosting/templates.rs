@@ -47,14 +47,13 @@ async fn change_template(cx: &Call, id: TemplateId, command: Command) -> Result<
 }
 
 fn list_templates(
-    world: &World,
     cx: &Call,
     entry: &impl Entry<Templates>,
     page: (Limit, Option<Cursor>),
     wanted: impl Fn(&Template) -> bool,
 ) -> Result<Page<Template>, Fault> {
     let all = sees_all(&cx.caller);
-    pagination::page::<Templates, _>(&world.store, entry, page, |_, seen| {
+    pagination::page::<Templates, _>(&cx.world.store, entry, page, |_, seen| {
         let template = &seen.state;
         let shown = (all || template.status == TemplateStatus::Published) && wanted(template);
         Ok(shown.then(|| template.clone()))
@@ -209,7 +208,7 @@ impl Serves<GetTemplate> for Platform {
 impl Serves<GetTemplates> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplates) -> Result<Page<Template>, Fault> {
         let query = p.query.map(|query| query.as_str().to_lowercase());
-        list_templates(&self.world, cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
+        list_templates(cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
             let described = template.description.as_ref().map_or("", |text| text.as_str());
             let tags = template.tags.iter().map(|tag| tag.as_str());
             let mut texts = [template.name.as_str(), described].into_iter().chain(tags);
@@ -223,16 +222,14 @@ impl Serves<GetTemplates> for Platform {
 
 impl Serves<GetFeaturedTemplates> for Platform {
     async fn serve(&self, cx: &Call, p: GetFeaturedTemplates) -> Result<Page<Template>, Fault> {
-        list_templates(&self.world, cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
-            template.featured
-        })
+        list_templates(cx, &TemplateIndex::All, (p.limit, p.cursor), |template| template.featured)
     }
 }
 
 impl Serves<GetTemplatesByCategory> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplatesByCategory) -> Result<Page<Template>, Fault> {
         let entry = TemplateIndex::Category { category: p.category };
-        list_templates(&self.world, cx, &entry, (p.limit, p.cursor), |_| true)
+        list_templates(cx, &entry, (p.limit, p.cursor), |_| true)
     }
 }
 

@@ -29,7 +29,7 @@ const FREE_ENOUGH: u64 = 10 << 30;
 /// What is known about the installation.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// Why the store takes no changes.
+    /// Whether the store refuses changes.
     pub store_refuses: bool,
     pub disk: Option<DiskUsage>,
     /// Since when the engine does not answer.

@@ -4,12 +4,12 @@ mod attention;
 pub mod overview;
 mod service_info;
 
+use self::overview::clock_check;
 use super::people::accounts::view;
 use crate::{
     call::{authz, context::Call, platform::Platform},
-    functions::{
-        operators::overview::clock_check,
-        people::{accounts::account_of, organizations::all_organizations, projects::all_projects},
+    functions::people::{
+        accounts::account_of, organizations::all_organizations, projects::all_projects,
     },
     kinds::{
         people::accounts::{self, Accounts},

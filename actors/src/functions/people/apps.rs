@@ -4,7 +4,7 @@ use crate::{
     call::{context::Call, platform::Platform},
     functions::{
         commerce::checkouts::unsettled::{Whole, refuse_unsettled},
-        delivery::repositories::of_app as repository_of,
+        delivery::repositories::repository_of_app,
     },
     kinds::{
         commerce::{checkouts::Checkouts, subscriptions::Subscriptions},
@@ -14,7 +14,7 @@ use crate::{
         hosting::{
             backups::Backups,
             deployments::Deployments,
-            instances::{Instances, of_app},
+            instances::{Instances, instance_of_app},
         },
         people::{
             apps::{App, Apps, Command},
@@ -38,7 +38,6 @@ use contract::{
     text::StoreIdentifier,
 };
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use store::Snapshot;
 
 /// An app as its members see it.
@@ -51,10 +50,10 @@ fn view(world: &World, id: AppId, app: &App) -> Result<wire::App, Fault> {
         platforms: app.platforms.clone(),
         bundle_id: app.ios.identifier.clone(),
         package_name: app.android.identifier.clone(),
-        repository: repository_of(world, id)?,
+        repository: repository_of_app(world, id)?,
         channel_policies: app.channel_policies.clone(),
-        backend_instance_id: of_app(store, id, InstanceKind::Backend)?,
-        market_instance_id: of_app(store, id, InstanceKind::Market)?,
+        backend_instance_id: instance_of_app(store, id, InstanceKind::Backend)?,
+        market_instance_id: instance_of_app(store, id, InstanceKind::Market)?,
         created_at: app.created_at,
         updated_at: app.updated_at,
     })
@@ -89,13 +88,8 @@ pub(crate) async fn add_contents(
     Ok(())
 }
 
-async fn change_app(
-    world: &Arc<World>,
-    cx: &Call,
-    id: AppId,
-    command: Command,
-) -> Result<wire::App, Fault> {
-    let world = world.clone();
+async fn change_app(cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
+    let world = cx.world.clone();
     let show = move |app: &App| view(&world, id, app);
     cx.to::<Apps>(id).change(command, show).await
 }
@@ -136,7 +130,7 @@ impl Serves<UpdateApp> for Platform {
             bundle_id: p.bundle_id,
             package_name: p.package_name,
         };
-        change_app(&self.world, cx, id, command).await
+        change_app(cx, id, command).await
     }
 }
 
@@ -144,7 +138,7 @@ impl Serves<SetChannelPolicy> for Platform {
     async fn serve(&self, cx: &Call, p: SetChannelPolicy) -> Result<wire::App, Fault> {
         let SetChannelPolicy { app_id, channel, minimum_trust, signer, attested_by } = p;
         let policy = ChannelPolicy { channel, minimum_trust, signer, attested_by };
-        change_app(&self.world, cx, app_id, Command::SetChannelPolicy(policy)).await
+        change_app(cx, app_id, Command::SetChannelPolicy(policy)).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The functions of the family: people and what they own: accounts, organizations, projects, apps and deploy tokens.
+//! The functions about people and what they own: accounts, organizations, projects, apps and deploy tokens.
 
 pub mod accounts;
 pub mod apps;

@@ -1,5 +1,6 @@
 //! The handlers of the group Projects.
 
+use super::apps::add_contents;
 use crate::{
     call::{
         authz::{memberships, reaches_project},
@@ -7,10 +8,7 @@ use crate::{
         lookup::Ancestry,
         platform::Platform,
     },
-    functions::{
-        commerce::checkouts::unsettled::{Whole, refuse_unsettled},
-        people::apps::add_contents,
-    },
+    functions::commerce::checkouts::unsettled::{Whole, refuse_unsettled},
     kinds::{
         people::{
             apps::Apps,

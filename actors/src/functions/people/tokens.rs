@@ -23,7 +23,7 @@ use store::Snapshot;
 const DEFAULT_LIFE: Duration = Duration::from_secs(DEFAULT_DAYS * 24 * 3600);
 
 /// The token as a reply shows it.
-pub fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
+pub fn show_token(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
     let used = store.get::<LastUse>(&id)?;
     let maker = authz::account(store, token.created_by)?;
     Ok(DeployToken {
@@ -71,7 +71,7 @@ impl Serves<CreateDeployToken> for Platform {
         let world = self.world.clone();
         cx.to::<Tokens>(id)
             .create(token, move |token| {
-                let deploy_token = view(&world.store, id, token)?;
+                let deploy_token = show_token(&world.store, id, token)?;
                 Ok(NewDeployToken { token: secret.clone(), deploy_token })
             })
             .await
@@ -81,7 +81,7 @@ impl Serves<CreateDeployToken> for Platform {
 impl Serves<GetDeployTokens> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
         let (store, page) = (&self.world.store, (p.limit, p.cursor));
-        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(store, id, seen)?));
+        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(show_token(store, id, seen)?));
         match (p.app_id, cx.listed_user()?) {
             (Some(app), _) => pagination::counted(store, &Under::<Apps>(app), page, false, show),
             (None, Some(user)) => {
@@ -97,7 +97,7 @@ impl Serves<RevokeDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeDeployToken) -> Result<DeployToken, Fault> {
         let world = self.world.clone();
         cx.to::<Tokens>(p.token_id)
-            .change(Command::Revoke, move |token| view(&world.store, p.token_id, token))
+            .change(Command::Revoke, move |token| show_token(&world.store, p.token_id, token))
             .await
     }
 }

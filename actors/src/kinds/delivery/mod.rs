@@ -1,4 +1,5 @@
-//! From a repository to a store: repositories, builds, artifacts, releases, publications, and the keys for them.
+//! From a repository to a store: repositories, builds, artifacts, releases, publications, and the keys for
+//! them.
 
 pub mod artifacts;
 pub mod builds;

@@ -1,14 +1,7 @@
 //! Who hears of what goes wrong with an app.
 
-use crate::{
-    kinds::{
-        people::{
-            accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
-        },
-        world::World,
-    },
-    runtime::store::get,
-};
+use super::{accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects};
+use crate::{kinds::world::World, runtime::store::get};
 use contract::{AppId, Email, Fault, authentication::Role};
 
 /// The name of the app, and the addresses of the owner and the admins of its organization.

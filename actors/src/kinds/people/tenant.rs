@@ -1,11 +1,9 @@
 //! For whom work on an app is done.
 
-use crate::{
-    kinds::people::{apps::Apps, projects::Projects},
-    runtime::{
-        store::{Store, get},
-        turns::Tenant,
-    },
+use super::{apps::Apps, projects::Projects};
+use crate::runtime::{
+    store::{Store, get},
+    turns::Tenant,
 };
 use contract::{AppId, Fault};
 

@@ -26,7 +26,7 @@ const OPENS_WITHIN: Duration = Duration::from_secs(25);
 
 impl Serves<CreateCheckout> for Platform {
     async fn serve(&self, cx: &Call, p: CreateCheckout) -> Result<CheckoutSession, Fault> {
-        let id = begin_checkout(&self.world, cx, p).await?;
+        let id = begin_checkout(cx, p).await?;
         let mut state = checkout(&self.world, id)?;
         if !state.is_open() {
             // Without a page after that time, the same call can wait for it again.
@@ -56,7 +56,8 @@ fn unreachable(state: &State) -> Fault {
 }
 
 /// The checkout of this call: a new one, or that of an earlier call with the same request id.
-async fn begin_checkout(world: &World, cx: &Call, p: CreateCheckout) -> Result<CheckoutId, Fault> {
+async fn begin_checkout(cx: &Call, p: CreateCheckout) -> Result<CheckoutId, Fault> {
+    let world = &cx.world;
     let request = cx.idempotency.as_ref().map(|request| RequestId {
         key: request.key.clone(),
         fingerprint: request.fingerprint.clone(),

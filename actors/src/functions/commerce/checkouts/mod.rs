@@ -4,11 +4,10 @@ pub mod create;
 pub mod notices;
 pub mod unsettled;
 
+use self::create::checkout;
+use super::subscriptions::check_subscription;
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::commerce::{
-        checkouts::create::checkout, subscriptions::check as check_subscription,
-    },
     kinds::{
         commerce::checkouts::{
             CheckoutIndex, Checkouts, Command, State,

@@ -1,4 +1,4 @@
-//! Money that arrived and is not settled keeps what it was paid for.
+//! An app, a project or an organization with payments that are not settled cannot be deleted.
 
 use crate::{
     kinds::{

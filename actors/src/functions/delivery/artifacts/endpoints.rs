@@ -1,6 +1,9 @@
 //! The artifact endpoints: open an upload, and finalize it. The HTTP layer moves the bytes.
 
-use super::origin::Origin;
+use super::{
+    attesting::check_attestation,
+    origin::{Origin, origin_of},
+};
 use crate::{
     call::{
         context::{Call, Caller},
@@ -8,7 +11,6 @@ use crate::{
         platform::Platform,
     },
     functions::delivery::{
-        artifacts::{attesting::check_attestation, origin::origin_of},
         releases::build_up::{bring_to_release, check_release_request},
         trusted_publishers::exchange::pin,
     },
@@ -167,14 +169,14 @@ fn upload_url(
 
 /// Begins the verification of an artifact. Returns whether this call began it.
 async fn begin_verification(
-    world: &World,
     cx: &Call,
     id: ArtifactId,
     request: &FinalizeRequest,
 ) -> Result<bool, Fault> {
+    let world = &cx.world;
     let before = cx.ancestry.artifact()?.1.clone();
     if let Some(release) = &request.create_release {
-        check_release_request(world, cx, &before.state.artifact, release)?;
+        check_release_request(cx, &before.state.artifact, release)?;
     }
     if before.state.artifact.state != ArtifactState::Verified {
         check_build(world, &before.state.artifact)?;
@@ -207,12 +209,12 @@ fn check_build(world: &World, artifact: &Artifact) -> Result<(), Fault> {
 
 /// Verifies the bytes of an artifact, waits for the outcome, and adds the artifact to a release
 /// if the request asks for one.
-async fn verify(
-    world: &World,
+async fn finalize(
     cx: &Call,
     id: ArtifactId,
     request: FinalizeRequest,
 ) -> Result<Made<Artifact>, Fault> {
+    let world = &cx.world;
     let attestation = match &request.attestation {
         Some(bundle) => {
             let app = read_upload(world, id)?.artifact.app_id;
@@ -220,7 +222,7 @@ async fn verify(
         }
         None => None,
     };
-    let begun = begin_verification(world, cx, id, &request).await?;
+    let begun = begin_verification(cx, id, &request).await?;
     let FinalizeRequest { sha256, size, create_release, .. } = request;
     let settled = world
         .to::<Artifacts>(id)
@@ -253,7 +255,7 @@ async fn verify(
         None => settled.artifact.clone(),
     };
     if let Some(release) = create_release {
-        bring_to_release(world, cx, &artifact, &release).await?;
+        bring_to_release(cx, &artifact, &release).await?;
     }
     Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
 }
@@ -274,7 +276,7 @@ impl Serves<FinalizeArtifact> for Platform {
         cx: &Call,
         FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
     ) -> Result<Made<Artifact>, Fault> {
-        let made = verify(&self.world, cx, artifact_id, body).await?;
+        let made = finalize(cx, artifact_id, body).await?;
         cx.keep(&made, matches!(made, Made::Now(_)));
         Ok(made)
     }

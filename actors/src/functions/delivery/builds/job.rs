@@ -1,11 +1,9 @@
-//! The job of the operator's workflow asks what it builds.
+//! What a job of the operator's workflow builds. Its identity token says in which run it is.
 
-use crate::{
-    functions::delivery::builds::runners::order,
-    kinds::{
-        delivery::builds::ci::{Workflow, build_of_run},
-        world::World,
-    },
+use super::runners::order;
+use crate::kinds::{
+    delivery::builds::ci::{Workflow, build_of_run},
+    world::World,
 };
 use contract::{Fault, UserId, runners::BuildOrder, trusted_publishers::CiRun};
 

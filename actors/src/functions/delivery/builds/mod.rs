@@ -4,9 +4,9 @@ pub(crate) mod job;
 pub mod reports;
 pub mod runners;
 
+use super::repositories::{may_use_central, repository_checked_now, runs_in};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::delivery::repositories::{may_use_central, repository_checked_now, runs_in},
     kinds::{
         delivery::{
             builds::{

@@ -2,7 +2,7 @@
 
 use crate::{
     call::platform::Platform,
-    functions::delivery::repositories::push::{Proof, pushed},
+    functions::delivery::repositories::push::{Proof, take_push},
     kinds::{
         delivery::{
             builds::{Builds, Command, ci},
@@ -27,13 +27,13 @@ struct Run {
 
 /// Takes a report. A push begins a check of the repository; a change of a run lets its build
 /// look at the run now instead of later.
-pub async fn reported(
+pub async fn take_report(
     platform: &Platform,
     app: AppId,
     proof: &Proof,
     body: &[u8],
 ) -> Result<PushReceived, Fault> {
-    let received = pushed(platform, app, proof, body).await?;
+    let received = take_push(platform, app, proof, body).await?;
     let report = serde_json::from_slice::<Report>(body).ok();
     if let Some(Run { id }) = report.and_then(|report| report.workflow_run) {
         run_changed(&platform.world, app, id).await?;

@@ -76,13 +76,13 @@ async fn claim(
     let runner = runner(platform, &p.runner);
     let held = platform.world.store.held_by(&BuildClaim::Runner { runner: runner.clone() })?;
     if let Some((id, held)) = held {
-        return match may_run(&platform.world, cx, id)? {
+        return match may_run(cx, id)? {
             Some(_) => order(&platform.world, id, &held.state).await.map(Some),
             None => Err(Fault::NotFound("build")),
         };
     }
     for id in waiting_for(&platform.world, p, served)? {
-        if let Some(order) = claim_one(&platform.world, cx, p, served, id, &runner).await? {
+        if let Some(order) = claim_one(cx, p, served, id, &runner).await? {
             return Ok(Some(order));
         }
     }
@@ -109,7 +109,7 @@ fn waiting_for(world: &World, p: &ClaimBuild, served: &Served) -> Result<BTreeSe
 }
 
 /// What the runner names, or the app of its token. Fails unless the caller may run all of it.
-fn served(world: &World, cx: &Call, p: &ClaimBuild) -> Result<Served, Fault> {
+fn served(cx: &Call, p: &ClaimBuild) -> Result<Served, Fault> {
     let mut served = Served {
         organizations: p.organization_ids.iter().copied().collect(),
         apps: p.app_ids.iter().copied().collect(),
@@ -133,8 +133,8 @@ fn served(world: &World, cx: &Call, p: &ClaimBuild) -> Result<Served, Fault> {
     }
     let organizations = served.organizations.iter().map(|id| Subject::Organization(*id));
     for subject in organizations.chain(served.apps.iter().map(|id| Subject::App(*id))) {
-        let place = lookup::find(world, &cx.caller, subject)?;
-        authz::authorize_runner(world, &cx.caller, subject, &place)?;
+        let place = lookup::find(&cx.world, &cx.caller, subject)?;
+        authz::authorize_runner(&cx.world, &cx.caller, subject, &place)?;
     }
     Ok(served)
 }
@@ -156,20 +156,20 @@ async fn heard(world: &World, listener: &mut Listener, served: &Served, until: T
 
 /// Gives a build to the runner; `None` if the runner may not have it or another one got it.
 async fn claim_one(
-    world: &World,
     cx: &Call,
     p: &ClaimBuild,
     served: &Served,
     id: BuildId,
     runner: &str,
 ) -> Result<Option<BuildOrder>, Fault> {
+    let world = &cx.world;
     let Some(waits) = world.store.get::<Builds>(&id)? else { return Ok(None) };
     let fits =
         waits.waits_for_runner() && waits.build.labels.iter().all(|label| p.labels.contains(label));
     if !fits {
         return Ok(None);
     }
-    let Some(place) = may_run(world, cx, id)? else { return Ok(None) };
+    let Some(place) = may_run(cx, id)? else { return Ok(None) };
     // A build may not know its organization.
     if !served.has(place.app()?.0, place.organization()?.0) {
         return Ok(None);
@@ -186,13 +186,13 @@ async fn claim_one(
 }
 
 /// The build with its ancestors, if the caller may run it.
-fn may_run(world: &World, cx: &Call, id: BuildId) -> Result<Option<Ancestry>, Fault> {
-    let place = match lookup::find(world, &cx.caller, Subject::Build(id)) {
+fn may_run(cx: &Call, id: BuildId) -> Result<Option<Ancestry>, Fault> {
+    let place = match lookup::find(&cx.world, &cx.caller, Subject::Build(id)) {
         Ok(place) => place,
         Err(Fault::NotFound(_)) => return Ok(None),
         Err(fault) => return Err(fault),
     };
-    match authz::authorize_runner(world, &cx.caller, Subject::Build(id), &place) {
+    match authz::authorize_runner(&cx.world, &cx.caller, Subject::Build(id), &place) {
         Ok(()) => Ok(Some(place)),
         Err(Fault::NotFound(_) | Fault::Forbidden(_)) => Ok(None),
         Err(fault) => Err(fault),
@@ -231,7 +231,7 @@ impl Serves<ClaimBuild> for Platform {
         }
         let clock = &self.world.ports.clock;
         let until = clock.now() + WAITS.min(self.settings.function_limit / 2);
-        let served = served(&self.world, cx, &p)?;
+        let served = served(cx, &p)?;
         if let Some(user) = &cx.caller.user {
             self.world.seen_runners.saw(user.id, &served, &p.labels);
         }

@@ -7,13 +7,10 @@ use super::{
 };
 use crate::{
     call::{authz::authorize, context::Call, lookup},
-    kinds::{
-        delivery::{
-            artifacts::Artifacts,
-            publications::check_key,
-            releases::{Releases, transitions::targets_of},
-        },
-        world::World,
+    kinds::delivery::{
+        artifacts::Artifacts,
+        publications::check_key,
+        releases::{Releases, transitions::targets_of},
     },
     runtime::{redecide::redecided, resource::StateOf, store::get},
 };
@@ -27,12 +24,11 @@ use contract::{
 /// Checks whether the caller may publish the release, and whether its targets can work, before
 /// the artifact is verified. If the release does not exist yet, the caller creates it.
 pub fn check_release_request(
-    world: &World,
     cx: &Call,
     artifact: &Artifact,
     request: &ReleaseRequest,
 ) -> Result<(), Fault> {
-    let (world, app) = (world, artifact.app_id);
+    let (world, app) = (&cx.world, artifact.app_id);
     let mut kinds = vec![artifact.kind];
     let Some(version) = request.version.as_ref().or(artifact.version.as_ref()) else {
         // Only the file tells to which release it belongs.
@@ -51,7 +47,7 @@ pub fn check_release_request(
     let new = request.publish.iter().copied();
     let new: Vec<_> = new.filter(|t| !targets.contains(t) && !is_repeated(t)).collect();
     if !new.is_empty() {
-        check_publish(world, cx, id)?;
+        check_publish(cx, id)?;
     }
     commands::check_targets(world, app, Some(release), &kinds, &new)
 }
@@ -59,12 +55,11 @@ pub fn check_release_request(
 /// Adds a verified artifact to the release of its version and channel, and publishes the
 /// release if the request asks for that. A repetition changes nothing.
 pub async fn bring_to_release(
-    world: &World,
     cx: &Call,
     artifact: &Artifact,
     request: &ReleaseRequest,
 ) -> Result<(), Fault> {
-    let done = try_bring_to_release(world, cx, artifact, request).await;
+    let done = try_bring_to_release(cx, artifact, request).await;
     let told = |why: String| {
         format!("the artifact {} is verified, but not in a release: {why}", artifact.id)
     };
@@ -76,16 +71,15 @@ pub async fn bring_to_release(
 }
 
 async fn try_bring_to_release(
-    world: &World,
     cx: &Call,
     artifact: &Artifact,
     request: &ReleaseRequest,
 ) -> Result<(), Fault> {
     let version = request.version.clone().or_else(|| artifact.version.clone());
     let version = version.ok_or(Fault::Internal)?;
-    let id = make_or_join(world, cx, artifact, request, &version).await?.release.id;
+    let id = make_or_join(cx, artifact, request, &version).await?.release.id;
     cx.note(&id.to_string());
-    match settled_release(world, id).await {
+    match settled_release(&cx.world, id).await {
         // The artifact joined the release; another caller deleted the release since.
         Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
         Err(fault) => Err(fault),
@@ -95,17 +89,17 @@ async fn try_bring_to_release(
 /// Creates the release of a version with this artifact, or adds the artifact to it, and
 /// publishes it if the request asks for that. All of it happens in one change, or nothing.
 async fn make_or_join(
-    world: &World,
     cx: &Call,
     artifact: &Artifact,
     request: &ReleaseRequest,
     version: &VersionName,
 ) -> Result<StateOf<Releases>, Fault> {
+    let world = &cx.world;
     redecided(async || {
         match of_version(world, artifact.app_id, &request.channel, version)? {
             Some(id) => {
                 let join = async {
-                    let may_publish = match check_publish(world, cx, id) {
+                    let may_publish = match check_publish(cx, id) {
                         Ok(()) => true,
                         Err(Fault::MissingScope(_)) => false,
                         Err(fault) => return Err(fault),
@@ -143,7 +137,7 @@ async fn make_or_join(
 }
 
 /// Authorizes the caller as for `svc_publishRelease`.
-fn check_publish(world: &World, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
+fn check_publish(cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
     let publish = PublishRelease {
         release_id,
         targets: BoundedSet::one(Target::Ota),
@@ -152,8 +146,8 @@ fn check_publish(world: &World, cx: &Call, release_id: ReleaseId) -> Result<(), 
         options: None,
     };
     let requirement = publish.requirement();
-    let ancestry = lookup::find(world, &cx.caller, requirement.subject)?;
-    authorize(world, &cx.caller, &requirement, &ancestry)
+    let ancestry = lookup::find(&cx.world, &cx.caller, requirement.subject)?;
+    authorize(&cx.world, &cx.caller, &requirement, &ancestry)
 }
 
 /// Whether the target published the artifact at any time, even if a rollback halted it since.

@@ -4,15 +4,13 @@ pub mod build_up;
 pub mod commands;
 pub mod rollback;
 
-use super::releases::{
+use self::{
     commands::{Publish, Wanted},
-    rollback::in_stores,
+    rollback::{in_stores, release_of},
 };
+use super::{artifacts::download_url, publications::poll};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::delivery::{
-        artifacts::download_url, publications::poll, releases::rollback::release_of,
-    },
     kinds::{
         delivery::{
             artifacts::Artifacts,

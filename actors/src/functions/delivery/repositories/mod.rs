@@ -2,9 +2,9 @@
 
 pub mod push;
 
+use self::push::webhook_secret;
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::delivery::repositories::push::webhook_secret,
     kinds::{
         delivery::repositories::{
             Checking, Command, DeployKey, HostTrust, Repositories, Repository, Source,
@@ -31,7 +31,10 @@ use std::time::Duration;
 const CHECK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The repository of an app as its members see it; `None` if none is connected.
-pub(crate) fn of_app(world: &World, app: AppId) -> Result<Option<wire::Repository>, Fault> {
+pub(crate) fn repository_of_app(
+    world: &World,
+    app: AppId,
+) -> Result<Option<wire::Repository>, Fault> {
     Ok(connected(&world.store, app)?.map(|(_, repository)| view(world, &repository)))
 }
 

@@ -49,7 +49,7 @@ pub(super) fn webhook_secret(platform: &Platform, id: RepositoryId) -> String {
 }
 
 /// Checks a repository again after a push to its branch.
-pub(crate) async fn pushed(
+pub(crate) async fn take_push(
     platform: &Platform,
     app: AppId,
     proof: &Proof,

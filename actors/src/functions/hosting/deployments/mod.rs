@@ -1,16 +1,11 @@
-//! The functions of the group Deployments.
+//! The handlers of the group Deployments.
 
 pub mod folder;
 
+use self::folder::check_folder;
+use super::instances::create::{definition, seal_env};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::{
-        deployments::folder::check_folder,
-        instances::{
-            create::{definition, seal_env},
-            instance_of,
-        },
-    },
     kinds::{
         delivery::repositories::with_address,
         hosting::{
@@ -19,6 +14,7 @@ use crate::{
             instances::{
                 Definition, Instance, Instances, ServiceImage,
                 history::{DeploymentHistory, Earlier, Past, before},
+                instance_of_app,
             },
             progress_log::{Line, LinesPage},
         },
@@ -86,8 +82,8 @@ fn target(
     let target = match named {
         Some(target) => target,
         None => {
-            let backend = instance_of(world, app, InstanceKind::Backend)?.is_some();
-            let market = instance_of(world, app, InstanceKind::Market)?.is_some();
+            let backend = instance_of_app(&world.store, app, InstanceKind::Backend)?.is_some();
+            let market = instance_of_app(&world.store, app, InstanceKind::Market)?.is_some();
             match (backend, market) {
                 (true, true) => {
                     return Err(Fault::invalid("target", "is needed: the app has two instances"));
@@ -98,7 +94,8 @@ fn target(
         }
     };
     let (kind, role) = place(target);
-    let id = instance_of(world, app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
+    let id =
+        instance_of_app(&world.store, app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
     let found = world.store.get::<Instances>(&id)?;
     let found = found.ok_or(Fault::NotFound("instance of this app"))?;
     let instance = &found.state;
@@ -111,8 +108,8 @@ fn target(
     Ok((target, id, found))
 }
 
-async fn deploy(world: &World, cx: &Call, plan: Plan) -> Result<Deployment, Fault> {
-    let id: DeploymentId = world.ports.random.id(cx.now);
+async fn deploy(cx: &Call, plan: Plan) -> Result<Deployment, Fault> {
+    let id: DeploymentId = cx.world.ports.random.id(cx.now);
     let step = |name| {
         let first = name == StepName::Queue;
         let state = if first { StepState::Running } else { StepState::Pending };
@@ -140,7 +137,7 @@ async fn deploy(world: &World, cx: &Call, plan: Plan) -> Result<Deployment, Faul
         definition: plan.definition,
         image: plan.image,
         deadline: None,
-        limit_seconds: u32::try_from(world.ports.site.deployment_limit.as_secs())
+        limit_seconds: u32::try_from(cx.world.ports.site.deployment_limit.as_secs())
             .unwrap_or(u32::MAX),
         in_queue: true,
         removing: false,
@@ -223,7 +220,7 @@ impl Serves<TriggerDeployment> for Platform {
             restores: None,
             base: None,
         };
-        deploy(&self.world, cx, plan).await
+        deploy(cx, plan).await
     }
 }
 
@@ -314,7 +311,7 @@ impl Serves<RollbackDeployment> for Platform {
             restores,
             base,
         };
-        deploy(&self.world, cx, plan).await
+        deploy(cx, plan).await
     }
 }
 

@@ -1,20 +1,18 @@
-//! The functions of the group Backend instances, except metrics.
+//! The handlers of the group Backend instances, except metrics.
 
 use super::{
     ask_instance,
-    create::{NewInstance, check_resources},
+    create::{NewInstance, check_resources, seal_env},
     create_instance,
 };
 use crate::{
     call::{authz::authorize, context::Call, lookup, platform::Platform},
-    functions::hosting::instances::create::seal_env,
     kinds::{
         hosting::{
             instances::{Command, Instances, view::view},
             templates::Templates,
         },
         people::{apps::Apps, projects::Projects},
-        world::World,
     },
     runtime::{entries::Under, pagination},
 };
@@ -70,19 +68,19 @@ impl Serves<GetBackendInstance> for Platform {
 
 impl Serves<StartBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: StartBackendInstance) -> Result<Instance, Fault> {
-        ask_instance(&self.world, cx, p.instance_id, Command::Start, p.wait).await
+        ask_instance(cx, p.instance_id, Command::Start, p.wait).await
     }
 }
 
 impl Serves<StopBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: StopBackendInstance) -> Result<Instance, Fault> {
-        ask_instance(&self.world, cx, p.instance_id, Command::Stop, p.wait).await
+        ask_instance(cx, p.instance_id, Command::Stop, p.wait).await
     }
 }
 
 impl Serves<RestartBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: RestartBackendInstance) -> Result<Instance, Fault> {
-        ask_instance(&self.world, cx, p.instance_id, Command::Restart, p.wait).await
+        ask_instance(cx, p.instance_id, Command::Restart, p.wait).await
     }
 }
 
@@ -99,7 +97,7 @@ impl Serves<UpdateBackendInstance> for Platform {
             None => None,
         };
         let command = Command::Update { name: p.name.map(Into::into), resources: p.resources, env };
-        ask_instance(&self.world, cx, id, command, false).await
+        ask_instance(cx, id, command, false).await
     }
 }
 
@@ -110,21 +108,17 @@ impl Serves<UndeleteBackendInstance> for Platform {
         let template = template.ok_or_else(|| {
             Fault::NotNow("the template of this instance was deleted; download its backups".into())
         })?;
-        let app = p.app_id.map(|app| receiving_app(&self.world, cx, app)).transpose()?;
-        ask_instance(&self.world, cx, id, Command::Undelete { template, app }, false).await
+        let app = p.app_id.map(|app| receiving_app(cx, app)).transpose()?;
+        ask_instance(cx, id, Command::Undelete { template, app }, false).await
     }
 }
 
 /// The app that gets a deleted instance. Authorizes the caller as for an instance that is created
 /// in it.
-fn receiving_app(
-    world: &World,
-    cx: &Call,
-    app_id: AppId,
-) -> Result<(AppId, Snapshot<Apps>), Fault> {
+fn receiving_app(cx: &Call, app_id: AppId) -> Result<(AppId, Snapshot<Apps>), Fault> {
     let requirement = GetApp { app_id }.requirement();
-    let ancestry = lookup::find(world, &cx.caller, requirement.subject)?;
-    authorize(world, &cx.caller, &requirement, &ancestry)?;
+    let ancestry = lookup::find(&cx.world, &cx.caller, requirement.subject)?;
+    authorize(&cx.world, &cx.caller, &requirement, &ancestry)?;
     let (id, seen) = ancestry.app()?;
     Ok((id, seen.clone()))
 }

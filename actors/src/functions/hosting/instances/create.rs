@@ -58,7 +58,7 @@ pub(super) fn creation(
     let version = current.ok_or(Fault::NotFound("version of this template"))?;
     let resources = new.resources.unwrap_or_default();
     check_resources(resources)?;
-    let (app_id, app) = app_for(&platform.world, cx, &new)?;
+    let (app_id, app) = app_for(cx, &new)?;
     let mut images = BTreeMap::new();
     let mut services = Vec::new();
     for service in version.services.iter().filter(|service| is_initial(service.role)) {
@@ -140,12 +140,12 @@ fn template_for(
 }
 
 /// The requested app, which must be in the project; or a new one.
-fn app_for(world: &World, cx: &Call, new: &NewInstance) -> Result<(AppId, ForApp), Fault> {
+fn app_for(cx: &Call, new: &NewInstance) -> Result<(AppId, ForApp), Fault> {
     let Some(id) = new.app_id else {
         let app = App::new(new.project_id, new.name.clone(), cx.now);
-        return Ok((world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
+        return Ok((cx.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
     };
-    let found = world.store.get::<Apps>(&id)?;
+    let found = cx.world.store.get::<Apps>(&id)?;
     let ours = found.filter(|app| app.project_id == new.project_id && !app.is_deleted());
     ours.map(|seen| (id, ForApp::Existing(seen))).ok_or(Fault::NotFound("app of this project"))
 }

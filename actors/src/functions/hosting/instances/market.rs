@@ -1,12 +1,16 @@
-//! The functions of the group Market-server instances.
+//! The handlers of the group Market-server instances.
 
-use super::{ask_instance, create::NewInstance, create_instance, instance_of};
+use super::{
+    ask_instance,
+    create::{NewInstance, additional_service, seal_env},
+    create_instance,
+};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::instances::create::{additional_service, seal_env},
     kinds::{
         hosting::instances::{
-            Command, Instances, Service, ServiceChange, secrets::missing_secrets, view::view,
+            Command, Instances, Service, ServiceChange, instance_of_app, secrets::missing_secrets,
+            view::view,
         },
         world::World,
     },
@@ -20,7 +24,6 @@ use contract::{
         MarketServerStatus, RestartMarketServer, StartMarketServer, StopMarketServer,
     },
 };
-use std::sync::Arc;
 use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
@@ -29,18 +32,18 @@ const DEPLOY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 fn market(world: &World, app: AppId) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
     let missing = || Fault::NotFound("market server of this app");
-    let id = instance_of(world, app, InstanceKind::Market)?.ok_or_else(missing)?;
+    let id = instance_of_app(&world.store, app, InstanceKind::Market)?.ok_or_else(missing)?;
     Ok((id, world.store.get::<Instances>(&id)?.ok_or_else(missing)?))
 }
 
 /// Adds a service to a market server. An existing one is replaced without downtime.
 async fn deploy_service(
-    world: &Arc<World>,
     cx: &Call,
     app: AppId,
     role: Role,
     env: Option<Env>,
 ) -> Result<Instance, Fault> {
+    let world = &cx.world;
     let (id, seen) = market(world, app)?;
     let instance = &seen.state;
     let command = match instance.service(role) {
@@ -58,7 +61,7 @@ async fn deploy_service(
             Command::Replace { role, change, secrets, deployment: None, within: DEPLOY_WITHIN }
         }
     };
-    ask_instance(world, cx, id, command, false).await
+    ask_instance(cx, id, command, false).await
 }
 
 impl Serves<DeployMarketServer> for Platform {
@@ -83,33 +86,31 @@ impl Serves<DeployMarketServer> for Platform {
 
 impl Serves<DeployMarketDashboard> for Platform {
     async fn serve(&self, cx: &Call, p: DeployMarketDashboard) -> Result<Instance, Fault> {
-        deploy_service(&self.world, cx, p.app_id, Role::Dashboard, p.env).await
+        deploy_service(cx, p.app_id, Role::Dashboard, p.env).await
     }
 }
 
 impl Serves<DeployMarketStorefront> for Platform {
     async fn serve(&self, cx: &Call, p: DeployMarketStorefront) -> Result<Instance, Fault> {
-        deploy_service(&self.world, cx, p.app_id, Role::Storefront, p.env).await
+        deploy_service(cx, p.app_id, Role::Storefront, p.env).await
     }
 }
 
 impl Serves<StartMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: StartMarketServer) -> Result<Instance, Fault> {
-        ask_instance(&self.world, cx, market(&self.world, p.app_id)?.0, Command::Start, p.wait)
-            .await
+        ask_instance(cx, market(&self.world, p.app_id)?.0, Command::Start, p.wait).await
     }
 }
 
 impl Serves<StopMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: StopMarketServer) -> Result<Instance, Fault> {
-        ask_instance(&self.world, cx, market(&self.world, p.app_id)?.0, Command::Stop, p.wait).await
+        ask_instance(cx, market(&self.world, p.app_id)?.0, Command::Stop, p.wait).await
     }
 }
 
 impl Serves<RestartMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: RestartMarketServer) -> Result<Instance, Fault> {
-        ask_instance(&self.world, cx, market(&self.world, p.app_id)?.0, Command::Restart, p.wait)
-            .await
+        ask_instance(cx, market(&self.world, p.app_id)?.0, Command::Restart, p.wait).await
     }
 }
 

@@ -1,9 +1,8 @@
 //! `svc_getServerMetrics` and `svc_getAppMetrics`.
 
-use super::only_instance;
+use super::{cloud_functions::count_users, only_instance};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::instances::cloud_functions::count_users,
     kinds::hosting::instances::metrics,
 };
 use contract::{

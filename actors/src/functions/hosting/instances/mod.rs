@@ -1,4 +1,4 @@
-//! The functions of the groups Backend instances, Market-server instances and Instance helpers, and
+//! The handlers of the groups Backend instances, Market-server instances and Instance helpers, and
 //! what they share.
 
 pub mod create;
@@ -11,12 +11,13 @@ mod market;
 mod metrics;
 mod sql_connection;
 
-use super::instances::create::NewInstance;
+use self::create::{NewInstance, creation};
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::instances::create::creation,
     kinds::{
-        hosting::instances::{Command, Instance, Instances, of_app, rules::taken, view::view},
+        hosting::instances::{
+            Command, Instance, Instances, instance_of_app, rules::taken, view::view,
+        },
         world::World,
     },
     ports::sealed::SealError,
@@ -26,7 +27,6 @@ use contract::{
     AppId, Fault, InstanceId,
     instances::{self as wire, InstanceKind},
 };
-use std::sync::Arc;
 use std::time::Duration;
 use store::Snapshot;
 
@@ -35,13 +35,12 @@ const WAIT: Duration = Duration::from_secs(25);
 
 /// Sends a command to an instance. With `wait`, answers when the instance has come to rest.
 async fn ask_instance(
-    world: &Arc<World>,
     cx: &Call,
     id: InstanceId,
     command: Command,
     wait: bool,
 ) -> Result<wire::Instance, Fault> {
-    let (world, instance) = (world.clone(), cx.to::<Instances>(id));
+    let (world, instance) = (cx.world.clone(), cx.to::<Instances>(id));
     let show = move |instance: &Instance| Ok(view(&world, id, instance));
     match wait {
         true => instance.change_and_wait(command, WAIT, show).await,
@@ -55,7 +54,7 @@ async fn create_instance(
     new: NewInstance,
 ) -> Result<wire::Instance, Fault> {
     if let Some(app) = new.app_id
-        && instance_of(&platform.world, app, new.kind)?.is_some()
+        && instance_of_app(&platform.world.store, app, new.kind)?.is_some()
     {
         return Err(taken(new.kind));
     }
@@ -66,21 +65,13 @@ async fn create_instance(
     cx.to::<Instances>(id).create(creation, show).await
 }
 
-pub(crate) fn instance_of(
-    world: &World,
-    app: AppId,
-    kind: InstanceKind,
-) -> Result<Option<InstanceId>, Fault> {
-    of_app(&world.store, app, kind)
-}
-
 /// The app's instance of this kind. Without a kind: the only instance of the app.
 pub(crate) fn only_instance(
     world: &World,
     app: AppId,
     kind: Option<InstanceKind>,
 ) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
-    let of = |kind| instance_of(world, app, kind);
+    let of = |kind| instance_of_app(&world.store, app, kind);
     let id = match kind {
         Some(kind) => of(kind)?,
         None => match (of(InstanceKind::Backend)?, of(InstanceKind::Market)?) {

@@ -5,17 +5,16 @@ pub mod registration;
 pub mod session_routes;
 pub mod sign_in;
 
+use super::tokens::show_token;
 use crate::{
     call::{
         authz,
         context::{Call, Credential},
         platform::Platform,
     },
-    functions::people::tokens::view as token_view,
     kinds::{
         people::accounts::{
-            Account, AccountClaim, Accounts, Command, Session, SessionClaim, SessionIndex,
-            session::{self},
+            Account, AccountClaim, Accounts, Command, Session, SessionClaim, SessionIndex, session,
         },
         world::World,
     },
@@ -66,7 +65,7 @@ impl Serves<GetCurrentUser> for Platform {
             Credential::Token(token, seen) => {
                 // A token does not have the standing of a superadmin.
                 let role = authz::memberships(&self.world, caller.id)?.role();
-                let token = token_view(&self.world.store, *token, &seen.state)?;
+                let token = show_token(&self.world.store, *token, &seen.state)?;
                 Caller { user: User { role, ..user }, deploy_token: Some(token) }
             }
         })

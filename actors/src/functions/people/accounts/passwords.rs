@@ -2,7 +2,7 @@
 
 use super::{
     account_of,
-    sign_in::{begin_session, hash, internal, verify},
+    sign_in::{begin_session, hash_password, internal, verify_password},
 };
 use crate::{
     call::{context::Call, lockout::Guesser, platform::Platform},
@@ -26,7 +26,7 @@ const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
 
 impl Serves<ChangePassword> for Platform {
     async fn serve(&self, cx: &Call, p: ChangePassword) -> Result<NewSession, Fault> {
-        let seen = prove(self, cx, Some(p.current_password)).await?;
+        let seen = prove_identity(self, cx, Some(p.current_password)).await?;
         replace_password(self, cx, seen, p.new_password, p.revoke_tokens).await
     }
 }
@@ -34,7 +34,7 @@ impl Serves<ChangePassword> for Platform {
 /// Whether the caller may replace the password: the current one proves it, or a session that
 /// began a moment ago. Whoever has only found a session of somebody else has neither. Returns
 /// the hash of the current password.
-pub async fn prove(
+pub async fn prove_identity(
     platform: &Platform,
     cx: &Call,
     current: Option<PasswordAttempt>,
@@ -54,7 +54,7 @@ pub async fn prove(
     // This counts apart from sign-ins: the failed sign-ins of others must not keep the user
     // from changing the password.
     let guess = platform.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
-    match verify(&platform.world, cx, guess, current, Some(seen.clone())).await? {
+    match verify_password(cx, guess, current, Some(seen.clone())).await? {
         true => Ok(seen),
         false => Err(Fault::WrongCurrentPassword),
     }
@@ -84,9 +84,8 @@ pub async fn replace_password(
     revoke_tokens: bool,
 ) -> Result<NewSession, Fault> {
     let user = cx.user()?;
-    let password_hash = hash(&platform.world, cx, password).await?;
-    let (session_token, key, session) =
-        begin_session(&platform.world, cx, user.id, user.account.state.epoch)?;
+    let password_hash = hash_password(cx, password).await?;
+    let (session_token, key, session) = begin_session(cx, user.id, user.account.state.epoch)?;
     let expires_at = session.expires_at;
     let session = (key, session);
     let end_reach = revoke_tokens.then(|| cause(cx));
@@ -156,7 +155,7 @@ impl Serves<ResetPassword> for Platform {
         let digest = digest(&p.token);
         let membership = self.world.store.held_by(&AccountClaim::reset(&digest))?;
         let (user, account) = membership.ok_or_else(no_such_reset)?;
-        let password_hash = hash(&self.world, cx, p.new_password).await?;
+        let password_hash = hash_password(cx, p.new_password).await?;
         let end_reach = p.revoke_tokens.then(|| cause(cx));
         let command = Command::Reset { password_hash, digest, end_reach };
         let reply = cx.to::<Accounts>(user).change(command, |_| Ok(Empty {})).await?;

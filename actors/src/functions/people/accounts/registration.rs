@@ -2,7 +2,7 @@
 
 use super::{
     account_of,
-    sign_in::{Person, hash, internal, new_registration, register},
+    sign_in::{Person, hash_password, internal, new_registration, register},
     view,
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Serves<CreateUser> for Platform {
         let secret = || random.secret("", 40).map_err(|e| internal(&e));
         // Nobody knows this password.
         let password: Password = secret()?.parse().map_err(|_| Fault::Internal)?;
-        let password_hash = hash(&self.world, cx, password).await?;
+        let password_hash = hash_password(cx, password).await?;
         let (token, expires_at) = (secret()?, cx.now + FIRST_PASSWORD_LIFETIME);
         let user: UserId = random.id(cx.now);
         let name = p.name.map(Into::into);

@@ -1,6 +1,6 @@
 //! The handlers of the session routes, which client libraries use beside the functions.
 
-use super::passwords::{prove, replace_password};
+use super::passwords::{prove_identity, replace_password};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::people::accounts::{Account, Accounts, Command},
@@ -54,7 +54,7 @@ impl Serves<ChangeUser> for Platform {
             let cx = Call { secret: false, ..cx.clone() };
             return cx.to::<Accounts>(user_id).change(update, changed).await;
         };
-        let seen = prove(self, cx, current_password).await?;
+        let seen = prove_identity(self, cx, current_password).await?;
         if has_profile {
             // Only the change of the password carries the idempotency key.
             let cx = Call { idempotency: None, ..cx.clone() };

@@ -30,31 +30,29 @@ use contract::{
 
 /// A new session of the account: its token, the digest of the token, and the session.
 pub(super) fn begin_session(
-    world: &World,
     cx: &Call,
     user: UserId,
     epoch: u32,
 ) -> Result<(String, String, Session), Fault> {
-    let random = &world.ports.random;
+    let random = &cx.world.ports.random;
     let token = random.session_token().map_err(|e| internal(&e))?;
     let session = Session::begin(random.id(cx.now), user, epoch, cx.now, cx.user_agent.clone());
     let key = digest(&token);
     Ok((token, key, session))
 }
 
-pub(super) async fn hash(world: &World, cx: &Call, password: Password) -> Result<String, Fault> {
-    world.ports.passwords.hash(cx.tenant(), password).await.map_err(|e| busy(&e))
+pub(super) async fn hash_password(cx: &Call, password: Password) -> Result<String, Fault> {
+    cx.world.ports.passwords.hash(cx.tenant(), password).await.map_err(|e| busy(&e))
 }
 
 /// Whether the password has this hash. A wrong password counts as a failed guess.
-pub(super) async fn verify(
-    world: &World,
+pub(super) async fn verify_password(
     cx: &Call,
     guess: Guess<'_>,
     password: PasswordAttempt,
     hash: Option<String>,
 ) -> Result<bool, Fault> {
-    match world.ports.passwords.verify(cx.tenant(), password, hash).await {
+    match cx.world.ports.passwords.verify(cx.tenant(), password, hash).await {
         Ok(true) => {
             guess.was_right();
             Ok(true)
@@ -84,8 +82,8 @@ pub(super) async fn register(
         return Err(taken());
     }
     let user: UserId = platform.world.ports.random.id(cx.now);
-    let password_hash = hash(&platform.world, cx, person.password).await?;
-    let (session_token, key, session) = begin_session(&platform.world, cx, user, 0)?;
+    let password_hash = hash_password(cx, person.password).await?;
+    let (session_token, key, session) = begin_session(cx, user, 0)?;
     let expires_at = session.expires_at;
     let mut registration =
         new_registration(&platform.world, user, person.email, person.name, password_hash, cx.now);
@@ -204,11 +202,11 @@ impl Serves<LoginWithEmail> for Platform {
         };
         let guess = self.lockout.begin(&email.key(), by, cx.now).await?;
         let hash = found.as_ref().map(|(_, account)| account.password_hash.clone());
-        let right = verify(&self.world, cx, guess, p.password, hash).await?;
+        let right = verify_password(cx, guess, p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {
             return Err(Fault::BadCredentials);
         };
-        let (session_token, key, session) = begin_session(&self.world, cx, user, account.epoch)?;
+        let (session_token, key, session) = begin_session(cx, user, account.epoch)?;
         let expires_at = session.expires_at;
         let platform = self.clone();
         let command = Command::SignIn { session, key, address: address_digest(self, user, cx) };

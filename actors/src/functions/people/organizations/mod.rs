@@ -1,5 +1,6 @@
 //! The handlers of the group Organizations.
 
+use super::accounts::account_of;
 use crate::{
     call::{
         authz::{self, memberships},
@@ -7,10 +8,7 @@ use crate::{
         mail_limit::{Share, UsedUp},
         platform::{Platform, Settings},
     },
-    functions::{
-        commerce::checkouts::unsettled::{Whole, refuse_unsettled},
-        people::accounts::account_of,
-    },
+    functions::commerce::checkouts::unsettled::{Whole, refuse_unsettled},
     kinds::{
         people::{
             accounts::digest,
@@ -91,12 +89,11 @@ pub fn all_organizations(
 
 /// Changes an organization and returns its new state as the reply.
 async fn change_organization(
-    world: &Arc<World>,
     cx: &Call,
     id: OrganizationId,
     command: Command,
 ) -> Result<wire::Organization, Fault> {
-    let world: Arc<World> = world.clone();
+    let world = cx.world.clone();
     let reply = move |organization: &Organization| view(&world, id, organization);
     cx.to::<Organizations>(id).change(command, reply).await
 }
@@ -129,13 +126,7 @@ impl Serves<GetOrganization> for Platform {
 
 impl Serves<UpdateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateOrganization) -> Result<wire::Organization, Fault> {
-        change_organization(
-            &self.world,
-            cx,
-            p.organization_id,
-            Command::Rename(p.name.map(Into::into)),
-        )
-        .await
+        change_organization(cx, p.organization_id, Command::Rename(p.name.map(Into::into))).await
     }
 }
 
@@ -326,7 +317,7 @@ impl Serves<AcceptInvitation> for Platform {
         }
         let command =
             Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
-        change_organization(&self.world, cx, id, command).await
+        change_organization(cx, id, command).await
     }
 }
 
@@ -351,8 +342,7 @@ pub(crate) fn is_invited(
 
 impl Serves<UpdateMember> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateMember) -> Result<wire::Organization, Fault> {
-        change_organization(&self.world, cx, p.organization_id, Command::SetRole(p.user_id, p.role))
-            .await
+        change_organization(cx, p.organization_id, Command::SetRole(p.user_id, p.role)).await
     }
 }
 

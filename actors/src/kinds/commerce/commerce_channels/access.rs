@@ -3,7 +3,7 @@
 use super::{CommerceChannels, New, State, rules::CommerceChannelClaim};
 use crate::{
     kinds::{
-        hosting::instances::{of_app, route},
+        hosting::instances::{instance_of_app, route},
         world::World,
     },
     ports::sealed::SealError,
@@ -65,7 +65,7 @@ pub(crate) fn reach(
         channel_token: channel_token.as_str().to_owned(),
         is_own,
     };
-    let own = of_app(&world.store, app, InstanceKind::Market)?;
+    let own = instance_of_app(&world.store, app, InstanceKind::Market)?;
     let path = own.and_then(|id| {
         let public = world.ports.site.instance_url(id, app, InstanceKind::Market);
         Some((id, url.as_str().strip_prefix(&public)?.strip_prefix('/')?.to_owned()))

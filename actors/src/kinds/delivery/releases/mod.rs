@@ -8,5 +8,4 @@ mod settle;
 pub(crate) mod transitions;
 
 pub use current::Current;
-
 pub use rules::{Answer, Command, Draft, Effect, Offer, Outcome, Releases, State, Wish};

@@ -60,7 +60,7 @@ pub(super) async fn perform(
 pub(super) const DELETED: &str = "the instance was deleted";
 
 /// The instance of a backup, unless it is deleted or belongs to another app by now.
-pub(crate) fn instance_of(
+pub(crate) fn instance_of_backup(
     backup: &Backup,
     store: &Store,
 ) -> Result<Option<Snapshot<Instances>>, Fault> {
@@ -71,7 +71,9 @@ pub(crate) fn instance_of(
 /// The database of a backup, or the reason why there is none to dump or restore.
 fn running(state: &State, world: &World) -> Result<Result<RunningDatabase, String>, Retry> {
     let backup = &state.backup;
-    let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
+    let Some(found) = instance_of_backup(backup, &world.store)? else {
+        return Ok(Err(DELETED.into()));
+    };
     let (instance, role) = (&found.state, role(backup.kind));
     let service =
         instance.service(role).filter(|service| service.live.state == ServiceState::Running);

@@ -2,7 +2,7 @@
 //! image and the limits of the instance's database, a volume and a network of its own, and no
 //! published port.
 
-use super::effects::{DELETED, instance_of};
+use super::effects::{DELETED, instance_of_backup};
 use crate::{
     kinds::{
         hosting::{
@@ -64,7 +64,9 @@ pub(super) async fn begin(
     backup: &Backup,
     world: &World,
 ) -> Result<Result<RunningDatabase, String>, Retry> {
-    let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
+    let Some(found) = instance_of_backup(backup, &world.store)? else {
+        return Ok(Err(DELETED.into()));
+    };
     let (spec, running) = match plan(id, backup, &found.state, world) {
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),

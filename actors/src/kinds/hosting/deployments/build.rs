@@ -1,12 +1,11 @@
 //! Provides the image of a deployment: pulls it, builds it from a repository or a
 //! folder, or uses what exists.
 
-use super::rules::State;
+use super::{Deployments, rules::State};
 use crate::{
     kinds::{
         delivery::repositories,
         hosting::{
-            deployments::Deployments,
             image_builds::{
                 from_recipe::Availability,
                 from_source::{self, APP, DEPLOYMENT, Files, MEMORY},

@@ -55,7 +55,7 @@ pub use record::{
     Candidate, Definition, InitialRestore, Instance, RejectedRevision, RetiredRevision, Revision,
     Service, ServiceChange, ServiceImage,
 };
-pub use route::{Route, of_app, route};
+pub use route::{Route, instance_of_app, route};
 pub use rules::{
     Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
     ResolvedImage,

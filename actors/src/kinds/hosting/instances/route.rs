@@ -29,9 +29,10 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
     };
     let instance = match (id.parse::<InstanceId>(), id.parse::<AppId>()) {
         (Ok(instance), _) => instance,
-        (_, Ok(app)) => match of_app(store, app, InstanceKind::Backend)? {
+        (_, Ok(app)) => match instance_of_app(store, app, InstanceKind::Backend)? {
             Some(backend) => backend,
-            None => of_app(store, app, InstanceKind::Market)?.ok_or(Fault::NotFound("instance"))?,
+            None => instance_of_app(store, app, InstanceKind::Market)?
+                .ok_or(Fault::NotFound("instance"))?,
         },
         _ => return Err(Fault::NotFound("instance")),
     };
@@ -49,6 +50,10 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
 }
 
 /// The instance of this kind of an app.
-pub fn of_app(store: &Store, app: AppId, kind: InstanceKind) -> Result<Option<InstanceId>, Fault> {
+pub fn instance_of_app(
+    store: &Store,
+    app: AppId,
+    kind: InstanceKind,
+) -> Result<Option<InstanceId>, Fault> {
     store.holder(&InstanceClaim::of(app, kind))
 }
