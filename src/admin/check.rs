@@ -129,7 +129,10 @@ impl Visitor for All<'_> {
                 }
                 (End::At(_) | End::WhenUsed | End::Never, _) => return,
             };
-            g.parents.push((record_key(), parent));
+            // The resources were visited before.
+            if !g.known.contains(&parent) {
+                findings.push(lost(&record_key(), &parent));
+            }
         })?;
         self.findings.extend(found);
         Ok(())
@@ -212,6 +215,10 @@ fn each<R: Record>(
     store.check::<R>(|key, content, _| each(key, content)).map(drop)
 }
 
+fn lost(child: &str, parent: &str) -> Finding {
+    Finding(format!("{child} refers to {parent}, which does not exist"))
+}
+
 fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
     for (user, organization) in g.memberships.symmetric_difference(&g.reaches) {
         findings.push(Finding(format!("{user} and {organization} do not agree on the membership")));
@@ -226,7 +233,7 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
         ));
     }
     for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
-        findings.push(Finding(format!("{child} refers to {parent}, which does not exist")));
+        findings.push(lost(child, parent));
     }
     for release in
         g.published.difference(&g.current).filter(|release| !g.to_be_told.contains(*release))

@@ -115,18 +115,24 @@ impl<R: Owned> CallTo<'_, R> {
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
     {
-        self.change(command, reply.clone()).await?;
-        self.when_idle(within, reply).await
+        let begun = self.change(command, reply.clone()).await?;
+        self.when_idle(within, begun, reply).await
     }
 
     /// The reply at the end of a change whose work goes on after it: from the state when the resource is
-    /// idle, or from the state as it is after this time. It replaces the stored reply.
+    /// idle, or from the state as it is after this time. It replaces the stored reply. If the state cannot be
+    /// read, the reply is the one from the beginning of the change, which was made.
     pub async fn when_idle<T: Serialize>(
         self,
         within: Duration,
+        begun: T,
         reply: impl Fn(&R::State) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let reply = reply(&*self.call.world.to::<R>(self.id).idle_or_late(within).await?)?;
+        let reply = match self.call.world.to::<R>(self.id).idle_or_late(within).await {
+            Ok(state) => reply(&state)?,
+            Err(gone @ Fault::NotFound(_)) => return Err(gone),
+            Err(_) => begun,
+        };
         self.call.finish(&reply);
         Ok(reply)
     }

@@ -13,8 +13,8 @@ use std::io::{BufRead, Write};
 
 const HEADER: &str = "svc-store";
 
-/// Rows of a backup that are written together.
-const AT_A_TIME: usize = 1_000;
+/// Bytes of a backup that are written together. One row may be larger.
+const AT_A_TIME: usize = 1 << 20;
 
 impl Store {
     /// Writes every row and returns their number. Nobody may write to the store meanwhile.
@@ -46,7 +46,7 @@ impl Store {
                 line.trim_end()
             )));
         }
-        let (mut count, mut rows) = (0_u64, Writes::new());
+        let (mut count, mut rows, mut bytes) = (0_u64, Writes::new(), 0);
         loop {
             line.clear();
             if input.read_line(&mut line).map_err(io)? == 0 {
@@ -57,14 +57,16 @@ impl Store {
                 (Some("end"), Some(n)) if n == count.to_string() => break,
                 (Some("end"), _) => return Err(damaged("rows are missing")),
                 (Some(key), value) => {
-                    let bytes = |text: &str| {
+                    let read = |text: &str| {
                         HEXLOWER.decode(text.as_bytes()).map_err(|_| damaged("a row is not hex"))
                     };
-                    let (key, value) = (bytes(key)?, bytes(value.unwrap_or_default())?);
+                    let (key, value) = (read(key)?, read(value.unwrap_or_default())?);
+                    bytes += key.len() + value.len();
                     rows.insert(key, Some(value));
                     count += 1;
-                    if rows.len() == AT_A_TIME {
+                    if bytes >= AT_A_TIME {
                         self.inner.rows()?.apply(std::mem::take(&mut rows))?;
+                        bytes = 0;
                     }
                 }
                 _ => return Err(damaged("a line is empty")),

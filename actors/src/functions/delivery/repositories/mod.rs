@@ -146,7 +146,7 @@ fn source(world: &World, p: &ConnectRepository) -> Result<Source, Fault> {
     })
 }
 
-/// The repository after a new check, or as it was if the check takes too long.
+/// The repository after a new check, or while it runs if it takes too long.
 pub(crate) async fn repository_checked_now(
     world: &World,
     id: RepositoryId,
@@ -169,8 +169,8 @@ impl Serves<ConnectRepository> for Platform {
         let world = self.world.clone();
         let show = move |repository: &Repository| Ok(view(&world, repository));
         let repository = cx.to::<Repositories>(id);
-        repository.change_or_create(input, show.clone()).await?;
-        repository.when_idle(CHECK_WITHIN, show).await
+        let begun = repository.change_or_create(input, show.clone()).await?;
+        repository.when_idle(CHECK_WITHIN, begun, show).await
     }
 }
 

@@ -21,7 +21,7 @@ pub enum ArtifactRefsDelta {
 
 impl SideRecord for ArtifactRefs {
     fn end(&self) -> End {
-        End::WithKey
+        End::WhenUsed
     }
 }
 

@@ -165,8 +165,9 @@ impl LastUse {
 }
 
 impl SideRecord for LastUse {
+    /// The revocation of its token removes it. Stores of earlier versions may have some without a token.
     fn end(&self) -> End {
-        End::WithKey
+        End::WhenUsed
     }
 }
 
