@@ -133,21 +133,20 @@ impl Visitor for Search<'_> {
     }
 }
 
-/// Records that a search reads at a time.
-const PAGE: usize = 500;
-
 impl Search<'_> {
     fn read<R: Record>(&mut self) -> Result<(), StoreError> {
-        let mut before = None;
-        while !self.found {
-            let keys = self.store.keys::<R>(before.as_ref(), PAGE)?;
-            for key in &keys {
-                let Some(seen) = self.store.get::<R>(key)? else { continue };
+        if self.found {
+            return Ok(());
+        }
+        for page in self.store.pages::<R>() {
+            for key in page? {
+                let Some(seen) = self.store.get::<R>(&key)? else { continue };
                 let sealed = sealed::count(&**seen);
-                self.found |= sealed.map_err(|e| StoreError::Unreadable(e.to_string()))? > 0;
+                if sealed.map_err(|e| StoreError::Unreadable(e.to_string()))? > 0 {
+                    self.found = true;
+                    return Ok(());
+                }
             }
-            let Some(last) = keys.into_iter().last() else { return Ok(()) };
-            before = Some(last);
         }
         Ok(())
     }

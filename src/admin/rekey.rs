@@ -80,9 +80,6 @@ fn reseal(store: &Store, sealer: Sealer) -> Result<usize, String> {
     Ok(records.sealed)
 }
 
-/// How many keys are read at a time.
-const PAGE: usize = 500;
-
 /// Seals the secrets in the records of one kind after the other.
 struct Records<'a> {
     store: &'a Store,
@@ -107,16 +104,13 @@ impl Records<'_> {
     /// Every record of a kind. `named_by` gives the object for which the record with a key seals, apart
     /// from those that its content names.
     fn every<R: Record>(&mut self, named_by: impl Fn(&R::Key) -> String) -> Result<(), String> {
-        let mut before: Option<R::Key> = None;
-        loop {
-            let keys = self.store.keys::<R>(before.as_ref(), PAGE).map_err(|e| e.to_string())?;
-            for key in &keys {
-                let done = self.one::<R>(key, &named_by(key));
+        for page in self.store.pages::<R>() {
+            for key in page.map_err(|e| e.to_string())? {
+                let done = self.one::<R>(&key, &named_by(&key));
                 done.map_err(|e| format!("{} {key}: {e}", R::TREE))?;
             }
-            let Some(last) = keys.into_iter().last() else { return Ok(()) };
-            before = Some(last);
         }
+        Ok(())
     }
 
     fn one<R: Record>(&mut self, key: &R::Key, owner: &str) -> Result<(), String> {

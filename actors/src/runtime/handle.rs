@@ -219,7 +219,7 @@ impl<'a, R: Resource> OwnerOf<'a, R> {
         let state = match self.wait_idle(within).await {
             Ok(state) => state,
             // The work goes on, whatever keeps this wait from its end.
-            Err(_) => store.get::<R>(&id)?.map(|seen| StateOf(seen)),
+            Err(_) => store.get::<R>(&id)?.map(StateOf),
         };
         state.ok_or(Fault::NotFound(R::NOUN))
     }

@@ -3,14 +3,11 @@
 use super::{
     resource::Resource,
     side_record::{End, SideRecord},
-    store::Store,
+    store::{Store, refused},
 };
 use contract::Fault;
 use serde::{Deserialize, Serialize};
 use store::Change;
-
-/// Records whose entries are written in one change.
-const BATCH: usize = 500;
 
 /// The version of the index entries of a kind. The key is the name of the kind in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,21 +30,15 @@ pub(crate) async fn reindex<R: Resource>(store: &Store) -> Result<(), Fault> {
     if known.as_ref().is_some_and(|known| known.0 >= R::INDEX) {
         return Ok(());
     }
-    let mut before = None;
-    loop {
-        let keys = store.keys::<R>(before.as_ref(), BATCH)?;
+    for page in store.raw().pages::<R>() {
         let mut change = Change::new();
-        for key in &keys {
+        for key in page.map_err(|e| refused(R::TREE, &e))? {
             // A record that cannot be read is in the log, and must not keep the service from starting.
-            if let Ok(Some(seen)) = store.get::<R>(key) {
-                change = change.index_again::<R>(key, &seen);
+            if let Ok(Some(seen)) = store.get::<R>(&key) {
+                change = change.index_again::<R>(&key, &seen);
             }
         }
         store.commit(change).await?;
-        before = keys.last().cloned();
-        if keys.len() < BATCH {
-            break;
-        }
     }
     let version = IndexVersion(R::INDEX);
     store.commit(Change::new().replace::<IndexVersion>(&kind, known.as_deref(), version)).await

@@ -468,9 +468,14 @@ impl Shop for Market {
         reference: Reference,
     ) -> Result<(), RemoteError> {
         let cancel = |model: &mut Model| {
-            let orders = model.orders.get_mut(&reference.to_string()).unwrap();
+            let reference = reference.to_string();
+            let orders = model.orders.get_mut(&reference).unwrap();
             let order = &mut orders[order.parse::<usize>().unwrap()];
-            assert!(order.payments.is_empty(), "nobody cancels what was paid");
+            if !order.payments.is_empty() {
+                let refunded = model.pages[&reference].refunded;
+                assert!(refunded >= price().amount.minor(), "nobody cancels what was paid");
+                return Err(RemoteError::Refused("the order is paid".into()));
+            }
             order.cancelled = true;
             Ok(())
         };

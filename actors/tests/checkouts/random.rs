@@ -193,3 +193,20 @@ proptest! {
         check(provider, of, &events);
     }
 }
+
+/// The shop took the payment, and its answer was lost. People hear of it, and give the money back. The
+/// shop then keeps its order.
+#[test]
+fn a_refund_of_what_only_the_shop_knows_to_be_paid_comes_to_rest() {
+    let events = [
+        Event::Idle,
+        Event::Pay,
+        Event::Later(HOUR * 30),
+        Event::Fails(Step::Settle, Fault::UnclearAfter),
+        Event::Notice,
+        Event::Idle,
+        Event::Refund(1000),
+        Event::Notice,
+    ];
+    check(PaymentProvider::Paystack, Of::Shop, &events);
+}

@@ -7,7 +7,7 @@ use actix_rt::{Arbiter, System};
 use actors::{
     background::sweeper::sweep,
     call::platform::{DefaultTemplates, Platform, Settings},
-    functions::people::accounts::sign_in::new_registration,
+    functions::people::accounts::registration::new_registration,
     kinds::{
         commerce::{
             checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},

@@ -140,6 +140,9 @@ pub enum StoreError {
 const INDEX: &str = "index";
 const CLAIMS: &str = "claims";
 
+/// How many keys a page of [`Store::pages`] has at most.
+const PAGE: usize = 500;
+
 /// An open store. Clones share it.
 #[derive(Clone)]
 pub struct Store {
@@ -308,6 +311,18 @@ impl Store {
         let Range { start, end } = keys::records(R::TREE);
         let end = before.map_or(end, |before| keys::record(R::TREE, &before.to_string()));
         self.inner.typed::<R>(start..end, Order::LastKeyFirst, limit)
+    }
+
+    /// All keys of `R`, last first, a page at a time: for who reads or writes every record of a kind.
+    pub fn pages<R: Record>(&self) -> impl Iterator<Item = Result<Vec<R::Key>, StoreError>> {
+        let mut before = None;
+        std::iter::from_fn(move || {
+            let page = self.keys::<R>(before.as_ref(), PAGE);
+            if let Ok(keys) = &page {
+                before = Some(keys.last()?.clone());
+            }
+            Some(page)
+        })
     }
 
     /// Returns when the change is on the disk, or refused.

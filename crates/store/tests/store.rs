@@ -120,6 +120,7 @@ promises! {
     readers_never_go_back_in_time,
     older_records_are_upgraded_and_newer_ones_refused,
     a_dump_is_read_back_whole_or_not_at_all,
+    pages_have_every_key_once,
     the_store_is_a_map_with_an_index,
 }
 
@@ -340,6 +341,18 @@ fn a_dump_is_read_back_whole_or_not_at_all(opened: fn() -> Opened) {
         );
         assert_eq!(copy.check::<Item>(|_, _, _| {}).unwrap(), (50, vec![]));
         assert!(copy.load(&mut BufReader::new(&dump[..])).is_err(), "the store is not empty");
+    });
+}
+
+fn pages_have_every_key_once(opened: fn() -> Opened) {
+    run(async {
+        let store = opened();
+        assert_eq!(store.pages::<Item>().count(), 0);
+        let expected: Vec<_> = (0..1_100).rev().map(|n| format!("k{n:04}")).collect();
+        let all = |change: Change, key| change.create::<Item>(key, item("x", None));
+        store.commit(expected.iter().fold(Change::new(), all)).await.unwrap();
+        let pages: Vec<_> = store.pages::<Item>().map(Result::unwrap).collect();
+        assert_eq!((pages.len(), pages.concat()), (3, expected));
     });
 }
 

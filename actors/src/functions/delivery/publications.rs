@@ -1,6 +1,6 @@
 //! The handlers of staged rollouts, and the waits for stores.
 
-use super::releases::rollback::release_of;
+use super::releases::read_release;
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
@@ -83,7 +83,7 @@ async fn control(
     }
     let ids: Vec<_> = meant.iter().map(|p| p.id).collect();
     wait_until_fulfilled(&cx.world, &ids).await?;
-    release_of(&cx.world, release_id)
+    read_release(&cx.world, release_id)
 }
 
 /// Waits until the stores do what was wanted last, or refuse it, at most [`WITHIN`].

@@ -1,5 +1,6 @@
 //! Opens checkouts.
 
+use super::checkout;
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
@@ -116,9 +117,4 @@ fn account(world: &World, app: AppId) -> Result<Account, Fault> {
                 .into(),
         )
     })
-}
-
-pub(super) fn checkout(world: &World, id: CheckoutId) -> Result<State, Fault> {
-    let seen = world.store.get::<Checkouts>(&id)?.filter(|seen| !seen.state.deleting);
-    Ok(seen.ok_or(Fault::NotFound("checkout"))?.state.clone())
 }

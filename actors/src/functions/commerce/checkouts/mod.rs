@@ -4,7 +4,6 @@ pub mod create;
 pub mod notices;
 pub mod unsettled;
 
-use self::create::checkout;
 use super::subscriptions::check_subscription;
 use crate::{
     call::{context::Call, platform::Platform},
@@ -130,4 +129,10 @@ impl Serves<GetUnsettledCheckouts> for Platform {
             |id, seen| Ok(Some(view(id, &seen.state))),
         )
     }
+}
+
+/// The checkout, unless it is being deleted.
+fn checkout(world: &World, id: CheckoutId) -> Result<State, Fault> {
+    let seen = world.store.get::<Checkouts>(&id)?.filter(|seen| !seen.state.deleting);
+    Ok(seen.ok_or(Fault::NotFound("checkout"))?.state.clone())
 }

@@ -4,10 +4,7 @@ pub mod build_up;
 pub mod commands;
 pub mod rollback;
 
-use self::{
-    commands::{Publish, Wanted},
-    rollback::{in_stores, release_of},
-};
+use self::commands::{Publish, Wanted};
 use super::{artifacts::download_url, publications::poll};
 use crate::{
     call::{context::Call, platform::Platform},
@@ -23,11 +20,11 @@ use crate::{
     runtime::{
         entries::{InState, Under},
         pagination,
-        store::Store,
+        store::{Store, get},
     },
 };
 use contract::{
-    AppId, Channel, Cursor, Fault, Limit, Page, ReleaseId, Serves,
+    AppId, Channel, Cursor, Fault, Limit, Page, PublicationId, ReleaseId, Serves,
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{
@@ -69,7 +66,7 @@ impl Serves<UpdateRelease> for Platform {
 impl Serves<DeleteRelease> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteRelease) -> Result<DeletedRelease, Fault> {
         let id = p.release_id;
-        let publications = in_stores(&cx.ancestry.release()?.1.state.release);
+        let publications = store_publications(&cx.ancestry.release()?.1.state.release);
         let reply = move |_: &State| Ok(DeletedRelease { deleted: id });
         let deleted = cx.to::<Releases>(id).change(Command::Delete, reply).await?;
         for id in publications {
@@ -116,8 +113,8 @@ impl Serves<GetRelease> for Platform {
 
 impl Serves<CheckRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CheckRelease) -> Result<Release, Fault> {
-        poll(&self.world, &in_stores(&cx.ancestry.release()?.1.state.release)).await?;
-        release_of(&self.world, p.release_id)
+        poll(&self.world, &store_publications(&cx.ancestry.release()?.1.state.release)).await?;
+        read_release(&self.world, p.release_id)
     }
 }
 
@@ -125,6 +122,16 @@ impl Serves<CheckRelease> for Platform {
 pub(super) async fn settled_release(world: &World, id: ReleaseId) -> Result<Release, Fault> {
     let state = world.to::<Releases>(id).idle_or_late(PUBLISH_WITHIN).await?;
     Ok(state.release.clone())
+}
+
+pub(super) fn read_release(world: &World, id: ReleaseId) -> Result<Release, Fault> {
+    Ok(get::<Releases>(&world.store, id)?.state.release.clone())
+}
+
+/// The publications of a release in stores.
+fn store_publications(release: &Release) -> Vec<PublicationId> {
+    let publications = release.publications.iter();
+    publications.filter(|p| p.target != Target::Ota).map(|p| p.id).collect()
 }
 
 /// A release as callers see it.

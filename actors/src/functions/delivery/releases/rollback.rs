@@ -1,6 +1,6 @@
 //! Rolls a release back, and shows before what its targets will really do.
 
-use super::{PUBLISH_WITHIN, settled_release};
+use super::{PUBLISH_WITHIN, read_release, settled_release};
 use crate::{
     call::{context::Call, platform::Platform},
     functions::delivery::publications::{poll, wait_until_fulfilled},
@@ -18,7 +18,7 @@ use crate::{
     runtime::pagination,
 };
 use contract::{
-    Fault, Limit, PublicationId, ReleaseId, Serves,
+    Fault, Limit, ReleaseId, Serves,
     publishing::RollbackAction,
     releases::{
         Publication, PublicationState, Release, ReleaseState, Rollback, RollbackRelease,
@@ -55,10 +55,10 @@ impl Serves<RollbackRelease> for Platform {
                 )));
             }
         };
-        let to = back.as_ref().map(|(_, to)| release_of(&self.world, *to)).transpose()?;
+        let to = back.as_ref().map(|(_, to)| read_release(&self.world, *to)).transpose()?;
         let in_stores = withdrawn(release).map(|p| p.id).collect::<Vec<_>>();
         poll(&self.world, &in_stores).await?;
-        let release = release_of(&self.world, release.id)?;
+        let release = read_release(&self.world, release.id)?;
         let plan = plan(&self.world, &release, to.as_ref())?;
         if p.dry_run {
             return Ok(Rollback { release, dry_run: true, plan });
@@ -128,12 +128,6 @@ fn plan(
     Ok(steps)
 }
 
-/// Reads a release.
-pub(in crate::functions) fn release_of(world: &World, id: ReleaseId) -> Result<Release, Fault> {
-    let seen = world.store.get::<Releases>(&id)?;
-    seen.map(|seen| seen.state.release.clone()).ok_or(Fault::NotFound("release"))
-}
-
 /// Checks the release that the caller wants to go back to: it must be superseded, and of the
 /// same channel.
 fn earlier(world: &World, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
@@ -180,10 +174,4 @@ fn step(publication: &Publication, action: RollbackAction, text: String) -> Roll
         action,
         text,
     }
-}
-
-/// The publications in stores of a release.
-pub(super) fn in_stores(release: &Release) -> Vec<PublicationId> {
-    let publications = release.publications.iter();
-    publications.filter(|p| p.target != Target::Ota).map(|p| p.id).collect()
 }

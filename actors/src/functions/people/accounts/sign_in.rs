@@ -1,31 +1,22 @@
-//! Signing in, and the making of accounts.
+//! Signing in: sessions, and the proof of a password.
 
 use super::{account_of, view};
 use crate::{
     call::{
-        authn::same,
         context::Call,
         lockout::{Guess, Guesser},
         platform::Platform,
         rate_limit::{network, site},
     },
-    kinds::{
-        commerce::subscriptions,
-        people::{
-            accounts::{
-                Account, AccountClaim, Accounts, Command, Registration, Session,
-                rules::{has_administrator, taken},
-                session::{self, digest, keyed_digest},
-            },
-            organizations::{Member, Organization},
-        },
-        world::World,
+    kinds::people::accounts::{
+        Accounts, Command, Session,
+        session::{self, digest, keyed_digest},
     },
     ports::PortError,
 };
 use contract::{
-    Email, Fault, Name, OrganizationId, Password, PasswordAttempt, Serves, Timestamp, UserId,
-    authentication::{CreateFirstAdministrator, LoginWithEmail, Role, SignedIn, Tier},
+    Email, Fault, Password, PasswordAttempt, Serves, UserId,
+    authentication::{LoginWithEmail, SignedIn},
 };
 
 /// A new session of the account: its token, the digest of the token, and the session.
@@ -71,84 +62,6 @@ pub(super) fn address_digest(platform: &Platform, user: UserId, cx: &Call) -> St
     keyed_digest(&platform.settings.signing_key, &text)
 }
 
-/// Creates an account with a session.
-pub(super) async fn register(
-    platform: &Platform,
-    cx: &Call,
-    person: Person,
-    complete: impl FnOnce(&mut Account),
-) -> Result<SignedIn, Fault> {
-    if account_of(&platform.world, &person.email)?.is_some() {
-        return Err(taken());
-    }
-    let user: UserId = platform.world.ports.random.id(cx.now);
-    let password_hash = hash_password(cx, person.password).await?;
-    let (session_token, key, session) = begin_session(cx, user, 0)?;
-    let expires_at = session.expires_at;
-    let mut registration =
-        new_registration(&platform.world, user, person.email, person.name, password_hash, cx.now);
-    registration.account.known_addresses.push(address_digest(platform, user, cx));
-    registration.session = Some((key, session));
-    complete(&mut registration.account);
-    let platform = platform.clone();
-    cx.to::<Accounts>(user)
-        .create(registration, move |account| {
-            let user = view(&platform, user, account)?;
-            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
-        })
-        .await
-}
-
-/// A new account and its personal organization, without a session.
-pub fn new_registration(
-    world: &World,
-    user: UserId,
-    email: Email,
-    name: Option<Name>,
-    password_hash: String,
-    now: Timestamp,
-) -> Registration {
-    let personal: OrganizationId = world.ports.random.id(now);
-    let from_email = || email.as_str().split('@').next().and_then(|local| local.parse().ok());
-    // The local part of an e-mail is 1 to 64 plain characters, so it is a valid name.
-    let name = name.or_else(from_email).or_else(|| "User".parse().ok());
-    let Some(name) = name else { unreachable!("`User` is a name") };
-    // Somebody may pay before registering. A store that fails costs the next look at the subscription.
-    let paid_tier = subscriptions::paid_tier(world, &email).ok().flatten();
-    let account = Account {
-        email,
-        name: name.clone(),
-        avatar_url: None,
-        company: None,
-        password_hash,
-        tier: Tier::Free,
-        paid_tier,
-        superadmin: false,
-        first_administrator: false,
-        epoch: 0,
-        personal,
-        known_addresses: Vec::new(),
-        resets: Vec::new(),
-        token_epoch: 0,
-        tokens_ended_at: None,
-        ends_reach: None,
-        created_at: now,
-        updated_at: now,
-    };
-    let organization = Organization {
-        name,
-        owner: user,
-        personal: true,
-        members: vec![Member { user, role: Role::Admin, joined_at: now }],
-        leaving: Vec::new(),
-        invitations: Vec::new(),
-        closing: false,
-        created_at: now,
-        updated_at: now,
-    };
-    Registration { account, organization, session: None }
-}
-
 pub(super) fn internal(e: &dyn std::fmt::Display) -> Fault {
     tracing::error!(error = %e, "a secret cannot be made");
     Fault::Internal
@@ -157,36 +70,6 @@ pub(super) fn internal(e: &dyn std::fmt::Display) -> Fault {
 fn busy(e: &PortError) -> Fault {
     tracing::warn!(error = %e, "a password was not hashed");
     Fault::Busy
-}
-
-/// Who registers.
-pub(super) struct Person {
-    pub email: Email,
-    pub password: Password,
-    pub name: Option<Name>,
-}
-
-impl Serves<CreateFirstAdministrator> for Platform {
-    async fn serve(&self, cx: &Call, p: CreateFirstAdministrator) -> Result<SignedIn, Fault> {
-        let expected = self.settings.first_start_token.as_deref();
-        if !expected.is_some_and(|token| same(&p.token, token)) {
-            return Err(Fault::Unauthenticated(
-                "this is not the token of a link that the server printed; its file secrets/first-start.json has the token"
-                    .into(),
-            ));
-        }
-        let claim = AccountClaim::FirstAdministrator;
-        if self.world.store.held_by::<Accounts>(&claim)?.is_some() {
-            return Err(has_administrator());
-        }
-        let person = Person { email: p.email, password: p.password, name: p.name.map(Into::into) };
-        register(self, cx, person, |account| {
-            account.superadmin = true;
-            account.first_administrator = true;
-            account.tier = Tier::Enterprise;
-        })
-        .await
-    }
 }
 
 impl Serves<LoginWithEmail> for Platform {
