@@ -262,7 +262,7 @@ fn first_start(
         return Ok(None);
     }
     let begun = secrets::first_start_path(data).exists();
-    let is_new = store.keys::<Accounts>(None, 1)?.is_empty();
+    let is_new = store.whole::<Accounts>(None).keys().next().transpose()?.is_none();
     if !begun && !is_new {
         return Ok(None);
     }

@@ -138,14 +138,11 @@ impl Search<'_> {
         if self.found {
             return Ok(());
         }
-        for page in self.store.pages::<R>() {
-            for key in page? {
-                let Some(seen) = self.store.get::<R>(&key)? else { continue };
-                let sealed = sealed::count(&**seen);
-                if sealed.map_err(|e| StoreError::Unreadable(e.to_string()))? > 0 {
-                    self.found = true;
-                    return Ok(());
-                }
+        for found in self.store.whole::<R>(None) {
+            let sealed = sealed::count(&**found?.1);
+            if sealed.map_err(|e| StoreError::Unreadable(e.to_string()))? > 0 {
+                self.found = true;
+                break;
             }
         }
         Ok(())

@@ -104,11 +104,10 @@ impl Records<'_> {
     /// Every record of a kind. `named_by` gives the object for which the record with a key seals, apart
     /// from those that its content names.
     fn every<R: Record>(&mut self, named_by: impl Fn(&R::Key) -> String) -> Result<(), String> {
-        for page in self.store.pages::<R>() {
-            for key in page.map_err(|e| e.to_string())? {
-                let done = self.one::<R>(&key, &named_by(&key));
-                done.map_err(|e| format!("{} {key}: {e}", R::TREE))?;
-            }
+        for key in self.store.whole::<R>(None).keys() {
+            let key = key.map_err(|e| e.to_string())?;
+            let done = self.one::<R>(&key, &named_by(&key));
+            done.map_err(|e| format!("{} {key}: {e}", R::TREE))?;
         }
         Ok(())
     }

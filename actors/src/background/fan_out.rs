@@ -75,11 +75,13 @@ impl Supervised for FanOut {}
 
 /// Hands over all events in the outbox. One that cannot be handed over stays, and delays no other.
 async fn empty(world: &World) -> Result<(), Fault> {
-    let (mut after, mut failed) = (None, None);
+    let mut outbox = world.store.oldest::<Outgoing>(&OutboxIndex::All, None).keys();
+    let mut failed = None;
     loop {
-        let ids = world.store.oldest::<Outgoing>(&OutboxIndex::All, after.as_ref(), BATCH)?;
-        let Some(last) = ids.last() else { return failed.map_or(Ok(()), Err) };
-        after = Some(*last);
+        let ids = outbox.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
+        if ids.is_empty() {
+            return failed.map_or(Ok(()), Err);
+        }
         let _held_back = hold_back(world, &ids);
         let mut handed_over = stream::iter(ids)
             .map(|id| async move { hand_over(world, id).await })
@@ -101,8 +103,8 @@ async fn empty(world: &World) -> Result<(), Fault> {
 fn hold_back(world: &World, ids: &[MessageId]) -> Vec<Asked<WebhookId>> {
     let events = ids.iter().filter_map(|id| world.store.get::<Outgoing>(id).ok().flatten());
     let organizations: BTreeSet<_> = events.map(|event| event.organization_id).collect();
-    let webhooks = |id| world.store.all::<Webhooks>(&Under::<Organizations>(id)).ok();
-    let webhooks = organizations.into_iter().filter_map(webhooks).flatten();
+    let webhooks = |id| world.store.newest::<Webhooks>(&Under::<Organizations>(id), None).keys();
+    let webhooks = organizations.into_iter().flat_map(webhooks).flatten();
     webhooks.filter_map(|id| world.webhooks.turns.hold_back(id).ok()).collect()
 }
 
@@ -113,8 +115,8 @@ async fn hand_over(
 ) -> Result<Option<(MessageId, Snapshot<Outgoing>)>, Fault> {
     let Some(outgoing) = world.store.get::<Outgoing>(&id)? else { return Ok(None) };
     let of_organization = Under::<Organizations>(outgoing.organization_id);
-    for webhook_id in world.store.all::<Webhooks>(&of_organization)? {
-        let Some(webhook) = world.store.get::<Webhooks>(&webhook_id)? else { continue };
+    for found in world.store.newest::<Webhooks>(&of_organization, None) {
+        let (webhook_id, webhook) = found?;
         if !webhook.wants(outgoing.event) {
             continue;
         }

@@ -61,8 +61,8 @@ fn names_of(image: &Image) -> Vec<String> {
 /// The images of the deployments that served each service last, and of those in its queue.
 fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
     let (store, mut pinned) = (&world.store, BTreeSet::new());
-    for instance in store.all(&InstanceIndex::All)? {
-        for service in DeploymentHistory::keys(instance) {
+    for instance in store.newest(&InstanceIndex::All, None).keys() {
+        for service in DeploymentHistory::keys(instance?) {
             let served = store.get_or_empty::<DeploymentHistory>(&service)?;
             let mut stay = BTreeSet::new();
             for id in served.latest.iter().copied() {
@@ -71,8 +71,8 @@ fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
                 }
                 stay.extend(image_of(store, id)?);
             }
-            for id in store.all(&DeploymentIndex::Queue { service })? {
-                stay.extend(image_of(store, id)?);
+            for queued in store.newest(&DeploymentIndex::Queue { service }, None) {
+                stay.extend(queued?.1.deployment.image_ref.clone());
             }
             pinned.append(&mut stay);
         }

@@ -25,8 +25,6 @@ use std::{convert::Infallible, time::Duration};
 
 /// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
-/// Resources that are due, read at a time.
-const BATCH: usize = 500;
 /// How many resources of a kind are told at the same time.
 const AT_A_TIME: usize = 16;
 
@@ -131,35 +129,23 @@ type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> 
 async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fault> {
     let store = &world.store;
     let is_certain = matches!(clock_watch::peek(store, &world.ports.clock), Ok(None));
-    // Those that were told and are due still, such as parked ones. They stay at the front.
-    let mut passed = 0;
-    loop {
-        let due = store.before::<R>(&Deadline(now), passed + BATCH)?;
-        let is_last = due.len() < passed + BATCH;
-        let told = stream::iter(due.into_iter().skip(passed))
-            .map(|id| tell::<R>(world, (now, is_certain), id))
-            .buffer_unordered(AT_A_TIME);
-        passed += told.filter(|still_due| ready(*still_due)).count().await;
-        if is_last {
-            return Ok(());
-        }
+    let mut due = store.before::<R>(&Deadline(now));
+    while let Some(ids) = due.next_keys().await? {
+        let told = stream::iter(ids).map(|id| tell::<R>(world, (now, is_certain), id));
+        told.buffer_unordered(AT_A_TIME).for_each(ready).await;
     }
+    Ok(())
 }
 
-/// Returns whether the resource is due still. Unless the clock is certain, a resource that would be
-/// removed is not told.
-async fn tell<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) -> bool {
-    let due = || {
-        let seen = world.store.get::<R>(&id).ok()??;
-        let is_allowed = is_certain || !R::expires(&seen.state);
-        entries::due(&seen).filter(|due| *due <= now && is_allowed)
-    };
-    // A record that cannot be read is passed over like a parked one.
-    if due().is_none() {
-        return true;
+/// Unless the clock is certain, a resource that would be removed is not told. A record that cannot be read
+/// is passed over.
+async fn tell<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) {
+    let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
+    let is_allowed = is_certain || !R::expires(&seen.state);
+    if !is_allowed || entries::due(&seen).is_none_or(|due| due > now) {
+        return;
     }
     if let Err(fault) = world.to::<R>(id).tell_if_there(Input::Due).await {
         tracing::warn!(%id, error = %fault, "a resource was not told that its time has come");
     }
-    due().is_some()
 }

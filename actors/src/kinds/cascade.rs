@@ -19,9 +19,10 @@ pub(super) async fn delete_some<R: Owned + Child>(
     entry: &impl Entry<R>,
     command: impl Fn() -> Result<R::Command, Fault>,
 ) -> Result<usize, Retry> {
-    let found = world.store.newest::<R>(entry, None, SOME)?;
-    for id in &found {
-        world.to::<R>(*id).ask_if_there(command()?).await?;
+    let mut deleted = 0;
+    for id in world.store.newest::<R>(entry, None).keys().take(SOME) {
+        world.to::<R>(id?).ask_if_there(command()?).await?;
+        deleted += 1;
     }
-    Ok(found.len())
+    Ok(deleted)
 }

@@ -202,14 +202,16 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
 impl<R: Resource> Handler<Resume> for Directory<R> {
     type Result = ();
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
-        let pending = self.host.store().all::<R>(&Pending);
-        let pending = pending.unwrap_or_else(|e| {
-            tracing::error!(kind = R::TREE, error = %e, "the resources that are not idle cannot be read");
-            Vec::new()
-        });
-        for id in pending {
-            if shard_of(id, self.shards) == self.shard {
-                self.wake(id, false);
+        let store = self.host.store().clone();
+        for id in store.newest::<R>(&Pending, None).keys() {
+            match id {
+                Ok(id) if shard_of(id, self.shards) == self.shard => {
+                    self.wake(id, false);
+                }
+                Ok(_) => {}
+                Err(e) => {
+                    tracing::error!(kind = R::TREE, error = %e, "the resources that are not idle cannot be read");
+                }
             }
         }
     }

@@ -6,15 +6,13 @@
 use super::{
     entries::{InState, Under},
     resource::{HasParent, Resource},
-    store::Store,
+    store::{Keyed, List, Store},
 };
 use contract::{Cursor, Fault, Limit, Page, text::Query};
 use serde::Serialize;
-use std::ops::ControlFlow;
+use std::{iter::Peekable, ops::ControlFlow};
 use store::{Entry, Record, Snapshot};
 
-/// Keys read at a time. A filter may drop some of their records.
-const BATCH: usize = 200;
 /// The most records that are read for one page. A filter may drop most of them.
 const MOST_LOOKED_AT: usize = 1000;
 
@@ -29,7 +27,7 @@ pub fn page<R: Resource, T>(
     page: (Limit, Option<Cursor>),
     view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
 ) -> Result<Page<T>, Fault> {
-    search(store, |after, limit| store.newest::<R>(entry, after, limit), page, unbroken(view))
+    search(|after| store.newest::<R>(entry, after), page, unbroken(view))
 }
 
 /// Like [`page`], with the size of the list, unless `is_filtered` says that `view` drops some of it.
@@ -43,8 +41,7 @@ pub fn counted<R: Resource, T>(
     let is_first = list.1.is_none();
     let found = page(store, entry, list, view)?;
     with_total(found, is_first, |most| {
-        let counted = || store.newest::<R>(entry, None, most).map(|keys| keys.len());
-        (!is_filtered).then(counted).transpose()
+        (!is_filtered).then(|| store.newest::<R>(entry, None).count_up_to(most)).transpose()
     })
 }
 
@@ -76,7 +73,7 @@ pub fn whole<R: Resource, T>(
     page: (Limit, Option<Cursor>),
     view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
 ) -> Result<Page<T>, Fault> {
-    search(store, |after, limit| store.keys::<R>(after, limit), page, unbroken(view))
+    search(|after| store.whole::<R>(after), page, unbroken(view))
 }
 
 fn unbroken<R: Record, T>(
@@ -85,54 +82,50 @@ fn unbroken<R: Record, T>(
     move |key, seen| view(key, seen).map(ControlFlow::Continue)
 }
 
-/// The items that `show` makes from the records with these keys, until `show` breaks or the bound
-/// on the records of one page is reached.
-pub fn search<R: Record, T>(
-    store: &Store,
-    keys: impl Fn(Option<&R::Key>, usize) -> Result<Vec<R::Key>, Fault>,
+/// The items that `show` makes from the records of a list that begins after a key, until `show` breaks or
+/// the bound on the records of one page is reached.
+pub fn search<R: Record, T, L>(
+    list: impl FnOnce(Option<&R::Key>) -> L,
     (limit, cursor): (Limit, Option<Cursor>),
     mut show: impl FnMut(R::Key, &Snapshot<R>) -> Shown<T>,
-) -> Result<Page<T>, Fault> {
-    let mut items = Vec::new();
-    let mut after = cursor.map(|cursor| position::<R>(&cursor)).transpose()?;
-    let mut looked_at = 0;
-    loop {
-        let batch = keys(after.as_ref(), BATCH)?;
-        let more = batch.len() == BATCH;
-        for key in batch {
-            if items.len() == limit.get() || looked_at == MOST_LOOKED_AT {
-                let next_cursor = after.map(|key| Cursor::after(&key.to_string()));
-                return Ok(Page::new(items, next_cursor));
-            }
-            if let Some(seen) = store.get::<R>(&key)? {
-                match show(key.clone(), &seen)? {
-                    ControlFlow::Continue(item) => items.extend(item),
-                    ControlFlow::Break(()) => return Ok(Page::new(items, None)),
-                }
-            }
-            looked_at += 1;
-            after = Some(key);
+) -> Result<Page<T>, Fault>
+where
+    L: Iterator<Item = Result<Keyed<R>, Fault>>,
+{
+    let (mut items, mut looked_at) = (Vec::new(), 0);
+    let mut last = cursor.map(|cursor| position::<R>(&cursor)).transpose()?;
+    for found in list(last.as_ref()) {
+        if items.len() == limit.get() || looked_at == MOST_LOOKED_AT {
+            let next_cursor = last.map(|key| Cursor::after(&key.to_string()));
+            return Ok(Page::new(items, next_cursor));
         }
-        if !more {
-            return Ok(Page::new(items, None));
+        let (key, seen) = found?;
+        match show(key.clone(), &seen)? {
+            ControlFlow::Continue(item) => items.extend(item),
+            ControlFlow::Break(()) => break,
         }
+        looked_at += 1;
+        last = Some(key);
     }
+    Ok(Page::new(items, None))
 }
 
-/// At most `limit` keys that carry one of the index entries, newest first, after a cursor.
-pub fn newest_of<R: Record>(
-    store: &Store,
-    entries: &[impl Entry<R>],
+/// The records that carry one of the index entries, newest first, after a cursor.
+pub fn newest_of<'a, R: Record, E: Entry<R>>(
+    store: &'a Store,
+    entries: &[E],
     after: Option<&R::Key>,
-    limit: usize,
-) -> Result<Vec<R::Key>, Fault> {
-    let mut keys = Vec::new();
-    for entry in entries {
-        keys.extend(store.newest::<R>(entry, after, limit)?);
-    }
-    keys.sort_by_cached_key(|key| std::cmp::Reverse(key.to_string()));
-    keys.truncate(limit);
-    Ok(keys)
+) -> impl Iterator<Item = Result<Keyed<R>, Fault>> + use<'a, R, E> {
+    let lists = entries.iter().map(|entry| store.newest::<R>(entry, after).peekable());
+    let mut lists: Vec<_> = lists.collect();
+    std::iter::from_fn(move || {
+        let first = |list: &mut Peekable<List<'a, R>>| match list.peek()? {
+            Ok((key, _)) => Some((false, key.to_string())),
+            Err(_) => Some((true, String::new())),
+        };
+        let firsts = lists.iter_mut().filter_map(|list| Some((first(list)?, list)));
+        firsts.max_by(|(one, _), (other, _)| one.cmp(other))?.1.next()
+    })
 }
 
 /// The page with the size of the whole list: that of the page if it is the whole list. Otherwise

@@ -3,7 +3,7 @@
 use super::{
     resource::Resource,
     side_record::{End, SideRecord},
-    store::{Store, refused},
+    store::Store,
 };
 use contract::Fault;
 use serde::{Deserialize, Serialize};
@@ -30,9 +30,10 @@ pub(crate) async fn reindex<R: Resource>(store: &Store) -> Result<(), Fault> {
     if known.as_ref().is_some_and(|known| known.0 >= R::INDEX) {
         return Ok(());
     }
-    for page in store.raw().pages::<R>() {
+    let mut list = store.whole::<R>(None);
+    while let Some(page) = list.next_keys().await? {
         let mut change = Change::new();
-        for key in page.map_err(|e| refused(R::TREE, &e))? {
+        for key in page {
             // A record that cannot be read is in the log, and must not keep the service from starting.
             if let Ok(Some(seen)) = store.get::<R>(&key) {
                 change = change.index_again::<R>(&key, &seen);

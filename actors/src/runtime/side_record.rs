@@ -5,9 +5,6 @@ use super::{entries::Deadline, store::Store};
 use contract::{Fault, Timestamp};
 use store::{Change, Claims, Entries, Record};
 
-/// Expired records read at a time.
-const BATCH: usize = 500;
-
 /// A record that is not a resource: nobody owns it. The table of side records declares its name and its
 /// key, and makes it a [`Record`].
 pub trait SideRecord: Record<Content = Self> {
@@ -64,20 +61,15 @@ pub(crate) async fn forget_expired<R: SideRecord>(
     store: &Store,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    loop {
-        let due = store.before::<R>(&Deadline(now), BATCH)?;
-        for key in &due {
-            let is_expired = |seen: &R| seen.end().time().is_some_and(|time| time <= now);
-            if let Some(seen) = store.get::<R>(key)?.filter(|seen| is_expired(seen)) {
-                match store.commit(Change::new().remove::<R>(key, &seen)).await {
-                    // The record changed meanwhile and expires later.
-                    Ok(()) | Err(Fault::Stale) => {}
-                    Err(e) => return Err(e),
-                }
+    for found in store.before::<R>(&Deadline(now)) {
+        let (key, seen) = found?;
+        if seen.end().time().is_some_and(|time| time <= now) {
+            match store.commit(Change::new().remove::<R>(&key, &seen)).await {
+                // The record changed meanwhile and expires later.
+                Ok(()) | Err(Fault::Stale) => {}
+                Err(e) => return Err(e),
             }
         }
-        if due.len() < BATCH {
-            return Ok(());
-        }
     }
+    Ok(())
 }

@@ -353,21 +353,20 @@ impl Scene {
 
     /// The checkouts that are listed as unsettled.
     pub fn unsettled(&self) -> Vec<CheckoutId> {
-        self.world().store.all::<Checkouts>(&CheckoutIndex::Unsettled).unwrap()
+        let unsettled = self.world().store.newest::<Checkouts>(&CheckoutIndex::Unsettled, None);
+        unsettled.map(|found| found.unwrap().0).collect()
     }
 
     /// How many checkouts may still need the channel of the shop.
     pub fn open_in_channel(&self) -> usize {
         let entry = CheckoutIndex::Open { channel: channel() };
-        self.world().store.all::<Checkouts>(&entry).unwrap().len()
+        self.world().store.newest::<Checkouts>(&entry, None).count()
     }
 
     /// The subscriptions of the app.
     pub fn subscriptions(&self) -> Vec<(SubscriptionId, subscriptions::State)> {
-        let store = &self.world().store;
-        let ids = store.all::<Subscriptions>(&Under(app())).unwrap();
-        let of = |id| Some((id, store.get::<Subscriptions>(&id).unwrap()?.state.clone()));
-        ids.into_iter().filter_map(of).collect()
+        let of_app = self.world().store.newest::<Subscriptions>(&Under(app()), None);
+        of_app.map(Result::unwrap).map(|(id, seen)| (id, seen.state.clone())).collect()
     }
 
     /// The tier of an account.

@@ -57,9 +57,9 @@ async fn listen(world: &Arc<World>) {
 
 /// The events in the outbox, oldest first, with their records.
 fn told(world: &World) -> Vec<(E, Value)> {
-    let ids = world.store.oldest::<Outgoing>(&OutboxIndex::All, None, 100).unwrap();
-    let events = ids.iter().map(|id| {
-        let outgoing = world.store.get::<Outgoing>(id).unwrap().unwrap();
+    let outbox = world.store.oldest::<Outgoing>(&OutboxIndex::All, None);
+    let events = outbox.map(|found| {
+        let (_, outgoing) = found.unwrap();
         let payload: Value = serde_json::from_str(&outgoing.payload).unwrap();
         assert_eq!(payload["type"], outgoing.event.name());
         (outgoing.event, payload["data"][outgoing.event.noun()].clone())

@@ -111,7 +111,8 @@ pub async fn is_done_twice<R: Owned>(
 }
 
 async fn restart_all<R: Owned>(world: &World) {
-    for id in world.store.keys::<R>(None, 20).unwrap() {
-        let _ = world.to::<R>(id).restart().await;
+    let ids: Vec<_> = world.store.whole::<R>(None).keys().collect();
+    for id in ids {
+        let _ = world.to::<R>(id.unwrap()).restart().await;
     }
 }

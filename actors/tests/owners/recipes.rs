@@ -23,9 +23,8 @@ use std::sync::Arc;
 
 /// All builds, newest first.
 fn jobs(world: &World) -> Vec<BuildJob> {
-    let ids = world.store.newest(&ImageBuildIndex::All, None, 20).unwrap();
-    let job = |id| world.store.get::<ImageBuilds>(id).unwrap().unwrap().job.clone();
-    ids.iter().map(job).collect()
+    let builds = world.store.newest::<ImageBuilds>(&ImageBuildIndex::All, None);
+    builds.map(|found| found.unwrap().1.job.clone()).collect()
 }
 
 /// Creates a market server, whose image has to be built, and waits until it runs.

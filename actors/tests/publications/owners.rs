@@ -279,7 +279,7 @@ fn no_report_is_lost_however_fast_the_answer() {
 
 fn owners_credential(scene: &Scene) -> contract::CredentialId {
     let under = actors::runtime::entries::Under::<apps::Apps>(app());
-    scene.0.store.all::<credentials::Credentials>(&under).unwrap()[0]
+    scene.0.store.newest::<credentials::Credentials>(&under, None).next().unwrap().unwrap().0
 }
 
 #[test]

@@ -282,8 +282,7 @@ impl Scene {
 
     /// Who used credentials, by the audit log: the credential and the publication of each use.
     pub fn uses(&self) -> Vec<(String, String)> {
-        let ids = self.0.store.keys::<audit::Event>(None, 1000).unwrap();
-        let events = ids.iter().map(|id| self.0.store.get::<audit::Event>(id).unwrap().unwrap());
+        let events = self.0.store.whole::<audit::Event>(None).map(|found| found.unwrap().1);
         let events = events.filter(|event| event.0.function == "useCredential");
         events.map(|event| (event.0.resource.clone(), event.0.request_id.clone())).collect()
     }
@@ -291,8 +290,8 @@ impl Scene {
     /// How many publications and credentials the app has.
     pub fn left(&self) -> (usize, usize) {
         let all = Under(app());
-        let publications = self.0.store.all::<Publications>(&all).unwrap().len();
-        (publications, self.0.store.all::<Credentials>(&all).unwrap().len())
+        let publications = self.0.store.newest::<Publications>(&all, None).count();
+        (publications, self.0.store.newest::<Credentials>(&all, None).count())
     }
 }
 

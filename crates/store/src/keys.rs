@@ -47,6 +47,12 @@ pub(crate) fn all() -> Range<Vec<u8>> {
     Vec::new()..vec![0xff]
 }
 
+/// The first key after this one.
+pub(crate) fn after(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
+}
+
 /// The last part of a key, which is the key of a record.
 pub(crate) fn last_part(key: &[u8]) -> Result<String, StoreError> {
     let start = key.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);

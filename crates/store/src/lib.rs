@@ -48,7 +48,8 @@
 //! assert!(matches!(late, Err(StoreError::Stale { .. })));
 //!
 //! // The index follows, and a second book of this title is refused.
-//! assert_eq!(store.newest(&BookIndex::On { shelf: "B".into() }, None, 10)?, [1]);
+//! let on_b = BookIndex::On { shelf: "B".into() };
+//! assert_eq!(store.newest(&on_b, None).keys().collect::<Result<Vec<_>, _>>()?, [1]);
 //! let taken = store.commit(Change::new().create::<Book>(&2, emma)).await;
 //! assert!(matches!(taken, Err(StoreError::Taken { .. })));
 //! # Ok(())
@@ -64,6 +65,7 @@ mod check;
 mod committer;
 mod dump;
 mod keys;
+mod list;
 mod lock;
 mod memory_rows;
 mod open;
@@ -75,6 +77,7 @@ mod sled_rows;
 
 pub use change::Change;
 pub use check::Finding;
+pub use list::List;
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
 use cache::{Cache, Cached};
@@ -139,9 +142,6 @@ pub enum StoreError {
 /// The first parts of the keys of index entries and unique claims.
 const INDEX: &str = "index";
 const CLAIMS: &str = "claims";
-
-/// How many keys a page of [`Store::pages`] has at most.
-const PAGE: usize = 500;
 
 /// An open store. Clones share it.
 #[derive(Clone)]
@@ -245,43 +245,35 @@ impl Store {
         }))
     }
 
-    /// At most `limit` keys of `R` that carry the index entry, last key first, before the cursor.
-    pub fn newest<R: Record>(
-        &self,
-        entry: &impl Entry<R>,
-        after: Option<&R::Key>,
-        limit: usize,
-    ) -> Result<Vec<R::Key>, StoreError> {
+    /// The records of `R` that carry the index entry, last key first, from the one before `after`.
+    pub fn newest<R: Record>(&self, entry: &impl Entry<R>, after: Option<&R::Key>) -> List<'_, R> {
         let entry = entry.to_string();
         let Range { start, end } = keys::entries(R::TREE, &entry);
         let end = after.map_or(end, |after| keys::entry(R::TREE, &entry, &after.to_string()));
-        self.inner.typed::<R>(start..end, Order::LastKeyFirst, limit)
+        List::new(self, start..end, Order::LastKeyFirst)
     }
 
-    /// At most `limit` keys of `R` that carry the index entry, first key first, after the cursor.
-    pub fn oldest<R: Record>(
-        &self,
-        entry: &impl Entry<R>,
-        after: Option<&R::Key>,
-        limit: usize,
-    ) -> Result<Vec<R::Key>, StoreError> {
+    /// The records of `R` that carry the index entry, first key first, from the one after `after`.
+    pub fn oldest<R: Record>(&self, entry: &impl Entry<R>, after: Option<&R::Key>) -> List<'_, R> {
         let entry = entry.to_string();
         let Range { start, end } = keys::entries(R::TREE, &entry);
         let after = after.map(|after| keys::entry(R::TREE, &entry, &after.to_string()));
-        let start = after.map_or(start, |after| [after, vec![0]].concat());
-        self.inner.typed::<R>(start..end, Order::FirstKeyFirst, limit)
+        List::new(self, after.map_or(start, keys::after)..end, Order::FirstKeyFirst)
     }
 
-    /// Keys of `R` whose index entry has the same name and sorts before `entry`, in order.
+    /// The records of `R` whose index entry has the same name and sorts before `entry`, in order.
     ///
     /// For entries that end with a time: the records that are due before it.
-    pub fn before<R: Record>(
-        &self,
-        entry: &impl Entry<R>,
-        limit: usize,
-    ) -> Result<Vec<R::Key>, StoreError> {
-        let keys = keys::entries_before(R::TREE, &entry.to_string());
-        self.inner.typed::<R>(keys, Order::FirstKeyFirst, limit)
+    pub fn before<R: Record>(&self, entry: &impl Entry<R>) -> List<'_, R> {
+        let rows = keys::entries_before(R::TREE, &entry.to_string());
+        List::new(self, rows, Order::FirstKeyFirst)
+    }
+
+    /// All records of `R`, last key first, from the one before `after`.
+    pub fn whole<R: Record>(&self, after: Option<&R::Key>) -> List<'_, R> {
+        let Range { start, end } = keys::records(R::TREE);
+        let end = after.map_or(end, |after| keys::record(R::TREE, &after.to_string()));
+        List::new(self, start..end, Order::LastKeyFirst)
     }
 
     /// How many records carry the index entry.
@@ -299,30 +291,6 @@ impl Store {
         let key = keys::claim(R::TREE, &claim.to_string());
         let found = self.inner.rows()?.get(&key)?;
         found.map(|key| keys::read::<R>(&String::from_utf8_lossy(&key))).transpose()
-    }
-
-    /// Keys of `R`, last first, before the cursor. For kinds that are listed whole and whose keys
-    /// sort by time.
-    pub fn keys<R: Record>(
-        &self,
-        before: Option<&R::Key>,
-        limit: usize,
-    ) -> Result<Vec<R::Key>, StoreError> {
-        let Range { start, end } = keys::records(R::TREE);
-        let end = before.map_or(end, |before| keys::record(R::TREE, &before.to_string()));
-        self.inner.typed::<R>(start..end, Order::LastKeyFirst, limit)
-    }
-
-    /// All keys of `R`, last first, a page at a time: for who reads or writes every record of a kind.
-    pub fn pages<R: Record>(&self) -> impl Iterator<Item = Result<Vec<R::Key>, StoreError>> {
-        let mut before = None;
-        std::iter::from_fn(move || {
-            let page = self.keys::<R>(before.as_ref(), PAGE);
-            if let Ok(keys) = &page {
-                before = Some(keys.last()?.clone());
-            }
-            Some(page)
-        })
     }
 
     /// Returns when the change is on the disk, or refused.
@@ -407,23 +375,6 @@ impl Inner {
     /// The rows, unless a batch was written in part.
     pub(crate) fn rows(&self) -> Result<&dyn Rows, StoreError> {
         self.vitals.check_readable().map(|()| &*self.rows)
-    }
-
-    /// The keys of the records in a range, which are the last parts of the keys of its rows.
-    fn typed<R: Record>(
-        &self,
-        keys: Range<Vec<u8>>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<R::Key>, StoreError> {
-        let mut found = Vec::new();
-        if limit > 0 {
-            self.rows()?.range(keys, order, &mut |key, _| {
-                found.push(keys::read::<R>(&keys::last_part(key)?)?);
-                Ok(found.len() < limit)
-            })?;
-        }
-        Ok(found)
     }
 
     /// Reads a record, and how many bytes it has in the store.

@@ -120,7 +120,7 @@ promises! {
     readers_never_go_back_in_time,
     older_records_are_upgraded_and_newer_ones_refused,
     a_dump_is_read_back_whole_or_not_at_all,
-    pages_have_every_key_once,
+    a_long_list_is_whole_while_others_write,
     the_store_is_a_map_with_an_index,
 }
 
@@ -132,6 +132,11 @@ fn run(test: impl Future<Output = ()>) {
 
 fn item(group: &str, name: Option<&str>) -> Item {
     Item { group: group.into(), name: name.map(Into::into) }
+}
+
+/// The keys of the items of a group, last first.
+fn of_group(store: &Store, name: &str) -> Vec<String> {
+    store.newest::<Item>(&group(name), None).keys().map(Result::unwrap).collect()
 }
 
 fn a_change_happens_whole_or_not_at_all(opened: fn() -> Opened) {
@@ -146,7 +151,7 @@ fn a_change_happens_whole_or_not_at_all(opened: fn() -> Opened) {
             .create::<Item>(&k("b"), item("y", Some("one")));
         assert_eq!(store.commit(taken).await, Err(StoreError::Taken { claim: "name/one".into() }));
         assert_eq!(store.get::<Item>(&k("a")).unwrap().unwrap().group, "x");
-        assert_eq!(store.newest::<Item>(&group("y"), None, 9).unwrap(), Vec::<String>::new());
+        assert_eq!(of_group(&store, "y"), Vec::<String>::new());
 
         store
             .commit(Change::new().replace::<Item>(&k("a"), Some(&a), item("y", Some("two"))))
@@ -157,8 +162,8 @@ fn a_change_happens_whole_or_not_at_all(opened: fn() -> Opened) {
             store.commit(stale).await,
             Err(StoreError::Stale { tree: "item", key: "a".into() })
         );
-        assert_eq!(store.newest::<Item>(&group("x"), None, 9).unwrap(), Vec::<String>::new());
-        assert_eq!(store.newest::<Item>(&group("y"), None, 9).unwrap(), ["a"]);
+        assert_eq!(of_group(&store, "x"), Vec::<String>::new());
+        assert_eq!(of_group(&store, "y"), ["a"]);
         assert_eq!(store.holder::<Item>(&name("one")).unwrap(), None, "a value given up is free");
         assert_eq!(store.holder::<Item>(&name("two")).unwrap().as_deref(), Some("a"));
 
@@ -308,11 +313,12 @@ fn older_records_are_upgraded_and_newer_ones_refused(opened: fn() -> Opened) {
         let refused = store.get::<Item>(&k("new")).unwrap_err().to_string();
         assert!(refused.contains("schema 3") && refused.contains("newer version"), "{refused}");
         assert!(store.get::<Item>(&k("cut")).is_err());
+        let listed: Vec<_> = store.whole::<Item>(None).map(|found| found.is_ok()).collect();
+        assert_eq!(listed, [true, false, false], "a list goes on after what cannot be read");
         // The index entries that the older version did not write.
-        let of_group = || store.newest::<Item>(&group("x"), None, 9).unwrap();
-        assert!(of_group().is_empty());
+        assert!(of_group(&store, "x").is_empty());
         store.commit(Change::new().index_again::<Item>(&k("old"), &old)).await.unwrap();
-        assert_eq!(of_group(), [k("old")]);
+        assert_eq!(of_group(&store, "x"), [k("old")]);
     });
 }
 
@@ -335,24 +341,39 @@ fn a_dump_is_read_back_whole_or_not_at_all(opened: fn() -> Opened) {
             assert!(opened().load(&mut BufReader::new(&dump[..cut])).is_err(), "cut at {cut}");
         }
         copy.load(&mut BufReader::new(&dump[..])).unwrap();
-        assert_eq!(
-            copy.newest::<Item>(&group("x"), None, 99).unwrap(),
-            store.newest::<Item>(&group("x"), None, 99).unwrap()
-        );
+        assert_eq!(of_group(&copy, "x"), of_group(&store, "x"));
         assert_eq!(copy.check::<Item>(|_, _, _| {}).unwrap(), (50, vec![]));
         assert!(copy.load(&mut BufReader::new(&dump[..])).is_err(), "the store is not empty");
     });
 }
 
-fn pages_have_every_key_once(opened: fn() -> Opened) {
+fn a_long_list_is_whole_while_others_write(opened: fn() -> Opened) {
     run(async {
         let store = opened();
-        assert_eq!(store.pages::<Item>().count(), 0);
-        let expected: Vec<_> = (0..1_100).rev().map(|n| format!("k{n:04}")).collect();
+        assert!(store.whole::<Item>(None).next().is_none());
+        let mut expected: Vec<_> = (0..1_100).map(|n| format!("k{n:04}")).collect();
         let all = |change: Change, key| change.create::<Item>(key, item("x", None));
         store.commit(expected.iter().fold(Change::new(), all)).await.unwrap();
-        let pages: Vec<_> = store.pages::<Item>().map(Result::unwrap).collect();
-        assert_eq!((pages.len(), pages.concat()), (3, expected));
+
+        let newest_first: Vec<_> = expected.iter().rev().cloned().collect();
+        let keys =
+            |list: store::List<'_, Item>| list.map(|found| found.unwrap().0).collect::<Vec<_>>();
+        assert_eq!(keys(store.oldest(&group("x"), None)), expected);
+        assert_eq!(keys(store.newest(&group("x"), None)), newest_first);
+        assert_eq!(keys(store.whole(None)), newest_first);
+        assert_eq!(keys(store.oldest(&group("x"), Some(&k("k0900")))), expected[901..]);
+        assert_eq!(keys(store.whole(Some(&k("k0900")))), newest_first[200..]);
+
+        let mut list = store.oldest::<Item>(&group("x"), None);
+        assert_eq!(list.next().unwrap().unwrap().0, "k0000");
+        let gone = store.get::<Item>(&k("k0001")).unwrap().unwrap();
+        let change = Change::new()
+            .remove::<Item>(&k("k0001"), &gone)
+            .create::<Item>(&k("k9999"), item("x", None));
+        store.commit(change).await.unwrap();
+        expected.drain(..2);
+        expected.push(k("k9999"));
+        assert_eq!(keys(list), expected);
     });
 }
 
@@ -370,7 +391,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Records, claims, index entries and pages agree with a map after any writes.
+/// Records, claims, index entries and lists agree with a map after any writes.
 fn the_store_is_a_map_with_an_index(opened: fn() -> Opened) {
     let some = proptest::collection::vec(act(), 1..60);
     proptest!(ProptestConfig::with_cases(24), |(acts in some)| {
@@ -402,14 +423,13 @@ fn the_store_is_a_map_with_an_index(opened: fn() -> Opened) {
             let entry = group(&format!("g{g}"));
             let expected: Vec<_> = model.iter().rev().filter(|(_, i)| i.group == format!("g{g}")).map(|(k, _)| k.clone()).collect();
             prop_assert_eq!(store.count::<Item>(&entry).unwrap(), expected.len() as u64);
-            let (mut paged, mut after) = (Vec::new(), None);
-            loop {
-                let page = store.newest::<Item>(&entry, after.as_ref(), 2).unwrap();
-                let Some(last) = page.last() else { break };
-                after = Some(last.clone());
-                paged.extend(page);
+            for read in 0..=expected.len() {
+                let after = read.checked_sub(1).map(|last| &expected[last]);
+                let rest: Vec<_> = store.newest::<Item>(&entry, after).map(Result::unwrap).collect();
+                let keys: Vec<_> = rest.iter().map(|(key, _)| key.clone()).collect();
+                prop_assert_eq!(&keys, &expected[read..]);
+                prop_assert!(rest.iter().all(|(key, item)| ***item == model[key]));
             }
-            prop_assert_eq!(paged, expected);
         }
         for (key, expected) in &model {
             prop_assert_eq!(&**store.get::<Item>(key).unwrap().unwrap(), expected);

@@ -144,11 +144,7 @@ async fn round(
 }
 
 fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
-    let mut found = Vec::new();
-    for id in world.store.all(&InstanceIndex::All)? {
-        found.extend(world.store.get::<Instances>(&id)?.map(|seen| (id, seen)));
-    }
-    Ok(found)
+    world.store.newest(&InstanceIndex::All, None).collect()
 }
 
 async fn tell(world: &World, id: InstanceId, lost: Vec<Role>) {

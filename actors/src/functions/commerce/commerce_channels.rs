@@ -143,8 +143,8 @@ impl Serves<DeleteCommerceChannel> for Platform {
         let claim = CommerceChannelClaim::Channel { token: p.channel_token };
         let id = store.holder::<CommerceChannels>(&claim)?;
         let id = id.ok_or(Fault::NotFound("channel"))?;
-        let open = store.newest::<Checkouts>(&CheckoutIndex::Open { channel: id }, None, 1)?;
-        if !open.is_empty() {
+        let open = store.newest::<Checkouts>(&CheckoutIndex::Open { channel: id }, None);
+        if open.count_up_to(1)? > 0 {
             return Err(Fault::NotNow(
                 "a checkout of this channel may still be paid, or is not settled; delete the channel after \
                  that (svc_getCheckouts shows them)"

@@ -43,9 +43,8 @@ impl Serves<CheckSubscription> for Platform {
         let store = &self.world.store;
         let mut best: Option<SubscriptionCheck> = None;
         let of_buyer = SubscriptionIndex::of(p.app_id, &p.email);
-        for id in store.newest::<Subscriptions>(&of_buyer, None, MOST_OF_BUYER)? {
-            let Some(found) = store.get::<Subscriptions>(&id)? else { continue };
-            let found = checked(&found.state, cx.now);
+        for found in store.newest::<Subscriptions>(&of_buyer, None).take(MOST_OF_BUYER) {
+            let found = checked(&found?.1.state, cx.now);
             let rank = |check: &SubscriptionCheck| (check.active, check.current_period_end);
             if best.as_ref().is_none_or(|best| rank(best) < rank(&found)) {
                 best = Some(found);

@@ -33,13 +33,10 @@ fn build_job(world: &World, id: JobId) -> Result<Snapshot<ImageBuilds>, Fault> {
 
 /// The last lines of a build, oldest first.
 fn last_lines(world: &World, id: JobId) -> Result<Vec<String>, Fault> {
-    let store = &world.store;
-    let keys = store.newest(&LineIndex::of(id), None, TAIL)?;
-    let mut lines = Vec::with_capacity(keys.len());
-    for key in keys.iter().rev() {
-        let line = store.get::<Line>(key)?;
-        lines.extend(line.map(|line| line.text.clone()));
-    }
+    let newest = world.store.newest::<Line>(&LineIndex::of(id), None).take(TAIL);
+    let mut lines =
+        newest.map(|found| Ok(found?.1.text.clone())).collect::<Result<Vec<_>, Fault>>()?;
+    lines.reverse();
     Ok(lines)
 }
 

@@ -242,8 +242,8 @@ impl Serves<GetTemplateStats> for Platform {
             by_version: BTreeMap::new(),
             installs_by_day: BTreeMap::new(),
         };
-        for key in store.all::<Instances>(&Under::<Templates>(p.template_id))? {
-            let Some(seen) = store.get::<Instances>(&key)? else { continue };
+        for found in store.newest::<Instances>(&Under::<Templates>(p.template_id), None) {
+            let (_, seen) = found?;
             let instance = &seen.state;
             if instance.is_deleted() {
                 continue;

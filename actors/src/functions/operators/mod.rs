@@ -156,14 +156,14 @@ impl Serves<GetOwnAuditLog> for Platform {
 
 fn audit_log(world: &World, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
     let store = &world.store;
-    let keys = |after: Option<&EventId>, limit| match p.user_id {
-        Some(user) => store.newest(&EventIndex::User { user }, after, limit),
-        None => store.keys::<Event>(after, limit),
+    let list = |after: Option<&EventId>| match p.user_id {
+        Some(user) => store.newest(&EventIndex::User { user }, after),
+        None => store.whole::<Event>(after),
     };
     let is = |wanted: &Option<Name>, text: &str| {
         wanted.as_ref().is_none_or(|wanted| wanted.as_str() == text)
     };
-    pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
+    pagination::search::<Event, _, _>(list, (p.limit, p.cursor), |_, event| {
         let event = &event.0;
         // The newest events come first, so all that follow are older.
         if p.since.is_some_and(|since| event.at < since) {

@@ -27,7 +27,7 @@ use crate::{
         clock_watch,
         entries::{self, Deadline, Under},
         resource::Resource,
-        store::Store,
+        store::{Keyed, Store},
     },
 };
 use contract::{
@@ -50,7 +50,7 @@ impl Serves<GetOverview> for Platform {
         let (store, now) = (&self.world.store, cx.now);
         let (counts, troubled) = census(&self.world, now);
         let readiness = readiness(&self.world, now);
-        let unsettled = store.oldest::<Checkouts>(&CheckoutIndex::Unsettled, None, MOST)?;
+        let unsettled = store.oldest::<Checkouts>(&CheckoutIndex::Unsettled, None).take(MOST);
         let disk = self.world.ports.machine.disk();
         let mut facts = Facts {
             store_refuses: !readiness.checks.store.ok,
@@ -59,20 +59,18 @@ impl Serves<GetOverview> for Platform {
             clock: readiness.checks.clock.clone(),
             orphans: readiness.checks.engine.orphans,
             actors: troubled,
-            checkouts: read::<Checkouts, _>(store, unsettled, |id, seen| {
-                checkouts::view(id, &seen.state)
-            })?,
+            checkouts: read(unsettled, |id, seen| checkouts::view(id, &seen.state))?,
             overdue: overdue(store, now, readiness.checks.clock.ok)?,
             work: work(store)?,
             ..Facts::default()
         };
-        let expiring = store.oldest::<Credentials>(&CredentialIndex::Expiring, None, MOST)?;
-        facts.credentials =
-            read::<Credentials, _>(store, expiring, |_, seen| seen.credential.clone())?;
-        for id in store.all::<Instances>(&InstanceIndex::All)? {
-            let Some(seen) = store.get::<Instances>(&id)?.filter(|seen| !seen.is_deleted()) else {
+        let expiring = store.oldest::<Credentials>(&CredentialIndex::Expiring, None).take(MOST);
+        facts.credentials = read(expiring, |_, seen| seen.credential.clone())?;
+        for found in store.newest::<Instances>(&InstanceIndex::All, None) {
+            let (id, seen) = found?;
+            if seen.is_deleted() {
                 continue;
-            };
+            }
             let instance = &seen.state;
             facts.instances.push(Instance {
                 id: id.to_string(),
@@ -84,8 +82,8 @@ impl Serves<GetOverview> for Platform {
                 since: instance.updated_at,
                 advisories: instance.advisories(&self.world).into_iter().collect(),
             });
-            let newest = store.newest::<Backups>(&Under::<Instances>(id), None, BACKUPS)?;
-            facts.backups.push(read::<Backups, _>(store, newest, |_, seen| seen.backup.clone())?);
+            let newest = store.newest::<Backups>(&Under::<Instances>(id), None).take(BACKUPS);
+            facts.backups.push(read(newest, |_, seen| seen.backup.clone())?);
         }
         Ok(Overview {
             at: now,
@@ -182,17 +180,12 @@ fn census(world: &World, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
     (kinds.into_values().collect(), troubled)
 }
 
-/// The records with these keys.
+/// What `view` shows of these records.
 fn read<R: Resource, T>(
-    store: &Store,
-    keys: Vec<R::Key>,
+    list: impl Iterator<Item = Result<Keyed<R>, Fault>>,
     view: impl Fn(R::Key, &R::Content) -> T,
 ) -> Result<Vec<T>, Fault> {
-    let mut found = Vec::with_capacity(keys.len());
-    for key in keys {
-        found.extend(store.get::<R>(&key)?.map(|seen| view(key, &seen)));
-    }
-    Ok(found)
+    list.map(|found| found.map(|(key, seen)| view(key, &seen))).collect()
 }
 
 /// The objects whose deadline has passed for a while. Those that wait for the clock are not.
@@ -207,11 +200,12 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
         type Error = Fault;
         fn visit<R: Owned>(&mut self) -> Result<(), Fault> {
             let passed = Deadline(self.now - OVERDUE_AFTER);
-            for id in self.store.before::<R>(&passed, MOST)? {
-                let seen = self.store.get::<R>(&id)?;
-                let seen = seen.filter(|seen| self.is_certain || !R::expires(&seen.state));
-                let due = seen.and_then(|seen| entries::due(&seen));
-                if let Some(due) = due.filter(|due| *due < self.now - OVERDUE_AFTER) {
+            for found in self.store.before::<R>(&passed).take(MOST) {
+                let (id, seen) = found?;
+                let due = entries::due(&seen).filter(|due| *due < self.now - OVERDUE_AFTER);
+                if let Some(due) = due
+                    && (self.is_certain || !R::expires(&seen.state))
+                {
                     self.found.push(Overdue { id: id.to_string(), noun: R::NOUN, due });
                 }
             }
@@ -225,7 +219,7 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
 
 /// The last builds and deployments.
 fn work(store: &Store) -> Result<Vec<Work>, Fault> {
-    let mut work = read::<Builds, _>(store, store.keys::<Builds>(None, MOST)?, |id, seen| {
+    let mut work = read(store.whole::<Builds>(None).take(MOST), |id, seen| {
         let build = &seen.build;
         let failed = matches!(build.state, BuildState::Failed | BuildState::TimedOut);
         Work {
@@ -236,8 +230,7 @@ fn work(store: &Store) -> Result<Vec<Work>, Fault> {
             failed: build.finished_at.filter(|_| failed).map(|at| (at, build.error.clone())),
         }
     })?;
-    let newest = store.keys::<Deployments>(None, MOST)?;
-    work.extend(read::<Deployments, _>(store, newest, |id, seen| {
+    work.extend(read(store.whole::<Deployments>(None).take(MOST), |id, seen| {
         let deployment = &seen.deployment;
         let failed = deployment.state == DeploymentState::Failed;
         let failed = deployment.finished_at.filter(|_| failed);
@@ -249,8 +242,7 @@ fn work(store: &Store) -> Result<Vec<Work>, Fault> {
             failed: failed.map(|at| (at, deployment.error.clone())),
         }
     })?);
-    let newest = store.keys::<ImageBuilds>(None, MOST)?;
-    work.extend(read::<ImageBuilds, _>(store, newest, |id, seen| {
+    work.extend(read(store.whole::<ImageBuilds>(None).take(MOST), |id, seen| {
         let job = &seen.job;
         let failed = job.finished_at.filter(|_| job.state == BuildJobState::Failed);
         Work {

@@ -68,8 +68,8 @@ pub(crate) async fn add_contents(
 ) -> Result<(), Fault> {
     let (store, entry) = (&world.store, Under::<Apps>(app));
     sum.apps += 1;
-    let mut after = None;
-    while let Some(page) = store.next_page::<Instances>(&entry, &mut after).await? {
+    let mut instances = store.oldest::<Instances>(&entry, None);
+    while let Some(page) = instances.next_keys().await? {
         for id in page {
             let Some(seen) = store.get::<Instances>(&id)? else { continue };
             sum.instances += u64::from(!seen.is_deleted());
@@ -166,11 +166,10 @@ impl Serves<ListApps> for Platform {
             let shown = is_shown.then(|| view(world, id, seen)).transpose()?;
             Ok(ControlFlow::Continue(shown))
         };
-        let keys = |after: Option<&AppId>, most| store.newest::<Apps>(&entry, after, most);
-        let page = pagination::search(store, keys, (p.limit, p.cursor), show)?;
+        let list = |after: Option<&AppId>| store.newest::<Apps>(&entry, after);
+        let page = pagination::search(list, (p.limit, p.cursor), show)?;
         pagination::with_total(page, is_first, |most| {
-            let counted = || store.newest::<Apps>(&entry, None, most).map(|keys| keys.len());
-            (!is_search).then(counted).transpose()
+            (!is_search).then(|| list(None).count_up_to(most)).transpose()
         })
     }
 }

@@ -76,20 +76,17 @@ impl Serves<GetProjects> for Platform {
                 && is_searched(p.query.as_ref(), seen);
             Ok(ControlFlow::Continue(is_shown.then(|| seen.state.clone())))
         };
-        let store = &self.world.store;
-        let keys = |after: Option<&ProjectId>, most| {
-            pagination::newest_of::<Projects>(store, &entries, after, most)
-        };
-        let is_first = p.cursor.is_none();
-        let page = pagination::search(store, &keys, (p.limit, p.cursor), show)?;
+        let (store, is_first) = (&self.world.store, p.cursor.is_none());
+        let list = |after: Option<&ProjectId>| pagination::newest_of(store, &entries, after);
+        let page = pagination::search(list, (p.limit, p.cursor), show)?;
         // Only who reaches every project of an organization reaches as many as it has.
         let reaches_all = |id: &OrganizationId| {
             memberships.organizations.get(id).is_some_and(|m| m.role >= Role::Supervisor)
         };
         let is_countable = p.query.is_none() && entries.iter().all(|entry| reaches_all(&entry.0));
         pagination::with_total(page, is_first, |most| {
-            let counted = || keys(None, most).map(|keys| keys.len());
-            is_countable.then(counted).transpose()
+            let count = |entry| store.newest::<Projects>(entry, None).count_up_to(most);
+            is_countable.then(|| entries.iter().map(count).sum()).transpose()
         })
     }
 }
@@ -155,10 +152,9 @@ fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
 impl Serves<DeleteProject> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteProject) -> Result<DeletedProject, Fault> {
         refuse_unsettled(&self.world, Whole::Project(p.project_id)).await?;
-        let (store, apps) = (&self.world.store, Under::<Projects>(p.project_id));
+        let mut apps = self.world.store.oldest::<Apps>(&Under::<Projects>(p.project_id), None);
         let (mut contents, mut kept_instances) = (Contents::default(), Vec::new());
-        let mut after = None;
-        while let Some(page) = store.next_page::<Apps>(&apps, &mut after).await? {
+        while let Some(page) = apps.next_keys().await? {
             for app in page {
                 add_contents(&self.world, app, &mut contents, &mut kept_instances).await?;
             }

@@ -83,13 +83,14 @@ impl LinesPage {
         cursor: Option<Cursor>,
     ) -> Result<LinesPage, Fault> {
         let after = cursor.as_ref().map(position::<Line>).transpose()?;
-        let keys = store.oldest::<Line>(&LineIndex::of(of), after.as_ref(), LINES)?;
-        let mut lines = Vec::with_capacity(keys.len());
-        for key in &keys {
-            lines.extend(store.get::<Line>(key)?.map(|line| (**line).clone()));
+        let (mut lines, mut next_cursor) = (Vec::new(), cursor);
+        for found in store.oldest::<Line>(&LineIndex::of(of), after.as_ref()).take(LINES) {
+            let (key, line) = found?;
+            lines.push((**line).clone());
+            next_cursor = Some(Cursor::after(&key.to_string()));
         }
-        let next_cursor = keys.last().map(|key| Cursor::after(&key.to_string())).or(cursor);
-        Ok(LinesPage { lines, next_cursor, more: keys.len() == LINES })
+        let more = lines.len() == LINES;
+        Ok(LinesPage { lines, next_cursor, more })
     }
 }
 

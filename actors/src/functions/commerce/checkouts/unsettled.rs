@@ -50,9 +50,8 @@ async fn add_unsettled(
         Whole::App(app) => add_unsettled_of(world, app, found),
         Whole::Project(id) => add_unsettled_of_project(world, id, found).await,
         Whole::Organization(id) => {
-            let (projects, mut after) = (Under::<Organizations>(id), None);
-            let store = &world.store;
-            while let Some(page) = store.next_page::<Projects>(&projects, &mut after).await? {
+            let mut projects = world.store.oldest::<Projects>(&Under::<Organizations>(id), None);
+            while let Some(page) = projects.next_keys().await? {
                 for project in page {
                     add_unsettled_of_project(world, project, found).await?;
                 }
@@ -67,8 +66,8 @@ async fn add_unsettled_of_project(
     id: ProjectId,
     found: &mut Vec<CheckoutId>,
 ) -> Result<(), Fault> {
-    let (apps, mut after) = (Under::<Projects>(id), None);
-    while let Some(page) = world.store.next_page::<Apps>(&apps, &mut after).await? {
+    let mut apps = world.store.oldest::<Apps>(&Under::<Projects>(id), None);
+    while let Some(page) = apps.next_keys().await? {
         for app in page {
             add_unsettled_of(world, app, found)?;
         }
@@ -78,6 +77,8 @@ async fn add_unsettled_of_project(
 
 fn add_unsettled_of(world: &World, app: AppId, found: &mut Vec<CheckoutId>) -> Result<(), Fault> {
     let unsettled = CheckoutIndex::UnsettledOf { app };
-    found.extend(world.store.newest(&unsettled, None, MOST_COUNTED)?);
+    for id in world.store.newest(&unsettled, None).keys().take(MOST_COUNTED) {
+        found.push(id?);
+    }
     Ok(())
 }

@@ -98,7 +98,9 @@ async fn find_upload(
     }
     let held = ArtifactIndex::Held { app, sha256: sha256.clone() };
     for entry in [held, ArtifactIndex::Open { app, sha256: sha256.clone(), size }] {
-        keys.extend(store.newest::<Artifacts>(&entry, None, 10)?);
+        for key in store.newest::<Artifacts>(&entry, None).keys().take(10) {
+            keys.push(key?);
+        }
     }
     for key in keys {
         let Some(upload) = store.get::<Artifacts>(&key)? else { continue };

@@ -66,7 +66,7 @@ impl Serves<GetArtifacts> for Platform {
         pagination::with_total(page, is_first, |most| {
             let count = |state: &ArtifactState| {
                 let entry = InState::<Apps>::new(p.app_id, state);
-                store.newest::<Artifacts>(&entry, None, most).map(|keys| keys.len())
+                store.newest::<Artifacts>(&entry, None).count_up_to(most)
             };
             let shown = p.state.as_ref().map_or(SHOWN, std::slice::from_ref);
             (!is_filtered).then(|| shown.iter().map(count).sum()).transpose()

@@ -102,7 +102,9 @@ fn waiting_for(world: &World, p: &ClaimBuild, served: &Served) -> Result<BTreeSe
             served.apps.iter().map(|app| BuildIndex::WaitingOf { app: *app, platform: platform() });
         let unknown = BuildIndex::Waiting { platform: platform() };
         for entry in organizations.chain(apps).chain([unknown]) {
-            found.extend(world.store.oldest::<Builds>(&entry, None, MOST_WAITING)?);
+            for id in world.store.oldest::<Builds>(&entry, None).keys().take(MOST_WAITING) {
+                found.insert(id?);
+            }
         }
     }
     Ok(found)

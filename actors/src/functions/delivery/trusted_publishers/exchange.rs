@@ -128,8 +128,8 @@ pub(crate) fn publisher_of(
     let store = &world.store;
     let of_app = Under::<Apps>(app);
     let mut nearest: Option<Mismatch> = None;
-    for key in store.newest::<TrustedPublishers>(&of_app, None, MOST_COMPARED)? {
-        let Some(seen) = store.get::<TrustedPublishers>(&key)? else { continue };
+    for found in store.newest::<TrustedPublishers>(&of_app, None).take(MOST_COMPARED) {
+        let (key, seen) = found?;
         if !seen.repository.as_str().eq_ignore_ascii_case(name.as_str()) {
             continue;
         }

@@ -113,8 +113,9 @@ impl Serves<GetSessions> for Platform {
         let current = cx.session().ok().map(|(key, _)| key);
         let mut sessions = Vec::new();
         let of_user = SessionIndex::User { user: user.id };
-        for key in self.world.store.newest(&of_user, None, session::MOST_LOOKED_AT)? {
-            let Some(session) = self.world.store.get::<Session>(&key)? else { continue };
+        let stored = self.world.store.newest(&of_user, None);
+        for found in stored.take(session::MOST_LOOKED_AT) {
+            let (key, session) = found?;
             if session.epoch == user.account.state.epoch && session.expires_at > cx.now {
                 sessions.push(auth::Session {
                     id: session.id,

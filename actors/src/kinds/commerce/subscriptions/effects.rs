@@ -127,8 +127,8 @@ pub fn paid_tier(world: &World, email: &Email) -> Result<Option<Tier>, Fault> {
     let Some(app) = site.platform_app else { return Ok(None) };
     let now = world.ports.clock.now();
     let mut highest = None;
-    for id in world.store.all::<Subscriptions>(&SubscriptionIndex::of(app, email))? {
-        let Some(found) = world.store.get::<Subscriptions>(&id)? else { continue };
+    for found in world.store.newest::<Subscriptions>(&SubscriptionIndex::of(app, email), None) {
+        let (_, found) = found?;
         let plan = found.state.seen.as_ref().filter(|_| found.state.is_active(now));
         let tier = plan.and_then(|seen| site.platform_plans.get(&seen.plan));
         highest = highest.max(tier.copied());

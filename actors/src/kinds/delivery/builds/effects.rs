@@ -176,12 +176,12 @@ pub(super) fn verified_artifact(world: &World, build: &Build) -> Result<Option<A
 fn of_build(world: &World, build: &Build) -> Result<Vec<(ArtifactId, ArtifactState)>, Fault> {
     let mut found = Vec::new();
     let made = ArtifactIndex::OfBuild { build: build.id };
-    for key in world.store.newest::<Artifacts>(&made, None, 10)? {
-        let seen = world.store.get::<Artifacts>(&key)?;
-        let seen = seen.filter(|seen| seen.artifact.platform == build.platform);
-        let proof =
-            |seen: &Snapshot<Artifacts>| (seen.artifact.provenance.claimed, seen.artifact.state);
-        found.extend(seen.map(|seen| (key, proof(&seen))));
+    for artifact in world.store.newest::<Artifacts>(&made, None).take(10) {
+        let (key, seen) = artifact?;
+        let artifact = &seen.state.artifact;
+        if artifact.platform == build.platform {
+            found.push((key, (artifact.provenance.claimed, artifact.state)));
+        }
     }
     found.sort_by_key(|(_, (claimed, _))| *claimed);
     Ok(found.into_iter().map(|(key, (_, state))| (key, state)).collect())

@@ -99,19 +99,18 @@ pub(crate) fn read(
     ended: bool,
 ) -> Result<BuildLogs, Fault> {
     let after = cursor.as_ref().map(position::<Chunk>).transpose()?;
-    let keys = store.oldest::<Chunk>(&ChunkIndex::Of { build }, after.as_ref(), PAGE)?;
+    let chunks = store.oldest::<Chunk>(&ChunkIndex::Of { build }, after.as_ref());
     let mut page = BuildLogs { lines: Vec::new(), next_cursor: cursor, done: ended };
     let mut bytes = 0;
-    for (read, key) in keys.iter().enumerate() {
+    for (read, found) in chunks.take(PAGE).enumerate() {
         if page.lines.len() >= ENOUGH_LINES || bytes >= ENOUGH_BYTES {
             page.done = false;
             break;
         }
-        if let Some(chunk) = store.get::<Chunk>(key)? {
-            bytes += chunk.lines.iter().map(String::len).sum::<usize>();
-            let line = |text: &String| BuildLine { at: chunk.at, text: text.clone() };
-            page.lines.extend(chunk.lines.iter().map(line));
-        }
+        let (key, chunk) = found?;
+        bytes += chunk.lines.iter().map(String::len).sum::<usize>();
+        let line = |text: &String| BuildLine { at: chunk.at, text: text.clone() };
+        page.lines.extend(chunk.lines.iter().map(line));
         page.next_cursor = Some(Cursor::after(&key.to_string()));
         page.done = ended && read + 1 < PAGE;
     }

@@ -48,8 +48,8 @@ fn find(
     name: Option<&str>,
 ) -> Result<Option<Snapshot<Credentials>>, Fault> {
     let mut newest: Option<Snapshot<Credentials>> = None;
-    for id in world.store.all::<Credentials>(&Under::<Apps>(app))? {
-        let Some(seen) = world.store.get::<Credentials>(&id)? else { continue };
+    for found in world.store.newest::<Credentials>(&Under::<Apps>(app), None) {
+        let (_, seen) = found?;
         let credential = &seen.state.credential;
         let is_meant = credential.kind == kind
             && name.is_none_or(|name| credential.name.as_str().eq_ignore_ascii_case(name));

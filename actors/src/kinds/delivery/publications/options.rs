@@ -80,10 +80,8 @@ fn firebase(chosen: &StoreOptions, platform: Platform) -> Result<FirebaseApp, Fa
 
 /// The app in Firebase to which the app was published last.
 pub fn firebase_app(store: &Store, app: AppId) -> Result<Option<FirebaseAppId>, Fault> {
-    for id in store.newest::<Publications>(&Under::<Apps>(app), None, READ)? {
-        if let Some(seen) = store.get::<Publications>(&id)?
-            && let Options::Firebase(options) = &seen.state.order.options
-        {
+    for found in store.newest::<Publications>(&Under::<Apps>(app), None).take(READ) {
+        if let Options::Firebase(options) = &found?.1.state.order.options {
             return Ok(Some(options.app_id.clone()));
         }
     }

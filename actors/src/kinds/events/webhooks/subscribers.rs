@@ -86,7 +86,8 @@ impl Subscribers {
 
     /// Adds the webhooks of the store.
     pub(crate) fn read(&self, store: &Store) -> Result<(), Fault> {
-        for id in store.keys::<Webhooks>(None, usize::MAX)? {
+        for id in store.whole::<Webhooks>(None).keys() {
+            let id = id?;
             // The store says which record it cannot read. The others count.
             if let Ok(Some(webhook)) = store.get::<Webhooks>(&id) {
                 self.add(webhook.organization_id, id);

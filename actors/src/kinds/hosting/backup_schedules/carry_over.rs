@@ -16,8 +16,8 @@ use store::Change;
 pub(crate) async fn carry_over(world: &World) -> Result<(), Fault> {
     let any =
         InstanceIndex::EarlierSchedules { at: SortedMoment(Timestamp::from_millis(i64::MAX)) };
-    for instance_id in world.store.before::<Instances>(&any, usize::MAX)? {
-        let Some(seen) = world.store.get::<Instances>(&instance_id)? else { continue };
+    for found in world.store.before::<Instances>(&any) {
+        let (instance_id, seen) = found?;
         let mut kept: Kept<Instances> = (**seen).clone();
         let (app_id, schedules) = (kept.app_id, std::mem::take(&mut kept.state.schedules));
         let mut change = Change::new().replace::<Instances>(&instance_id, Some(&seen), kept);

@@ -54,12 +54,11 @@ pub(crate) fn database_name(instance: &Instance, kind: BackupKind) -> Option<Ide
 pub(super) async fn apply_retention(world: &World, state: &State) -> Result<(), Retry> {
     let State { backup: made, keep: Some(keep), .. } = state else { return Ok(()) };
     let mut scheduled = Vec::new();
-    for key in world.store.all::<Backups>(&Under::<Instances>(made.instance_id))? {
-        if let Some(seen) = world.store.get::<Backups>(&key)? {
-            let backup = &seen.state.backup;
-            let counts = backup.scheduled && backup.kind == made.kind;
-            scheduled.extend(counts.then(|| (backup.id, Worth::of(&seen.state))));
-        }
+    for found in world.store.newest::<Backups>(&Under::<Instances>(made.instance_id), None) {
+        let (_, seen) = found?;
+        let backup = &seen.state.backup;
+        let counts = backup.scheduled && backup.kind == made.kind;
+        scheduled.extend(counts.then(|| (backup.id, Worth::of(&seen.state))));
     }
     for id in surplus(&scheduled, *keep) {
         // A backup that is being restored refuses this; the effect is then tried again.

@@ -65,8 +65,8 @@ impl Work<'_> {
     /// The deployments of a service run one at a time, the oldest first. A deployment that builds
     /// an image also waits for its turn in the build queue.
     fn await_turn(&self) -> Result<Outcome, Retry> {
-        let first = self.world.store.oldest::<Deployments>(&self.state.queue(), None, 1)?;
-        let is_first = first.first().is_some_and(|first| *first == self.id);
+        let mut queue = self.world.store.oldest::<Deployments>(&self.state.queue(), None).keys();
+        let is_first = queue.next().transpose()? == Some(self.id);
         let is_turn = is_first
             && (!self.state.is_built() || {
                 let ticket = build::ticket(self.world, self.id, self.state.deployment.app_id)?;

@@ -24,9 +24,6 @@ use contract::{
 use std::sync::Arc;
 use store::{Change, Entry, Snapshot};
 
-/// How many records are looked at before others get their turn.
-const SOME: usize = 100;
-
 /// What a webhook says that was disabled.
 const DISABLED: &str = "its maker's password was replaced and all that acts for the account was ended: check the address, then enable it";
 
@@ -65,27 +62,22 @@ impl Reach<'_> {
         is_earlier: impl Fn(&R::State) -> bool,
         command: R::Command,
     ) -> Result<(), Retry> {
-        let (store, mut after) = (&self.world.store, None);
-        loop {
-            let page = store.newest::<R>(made, after.as_ref(), SOME)?;
-            for id in &page {
-                let seen = store.get::<R>(id)?;
+        let mut list = self.world.store.newest::<R>(made, None);
+        while let Some(page) = list.next_keys().await? {
+            for id in page {
+                let seen = self.world.store.get::<R>(&id)?;
                 if !seen.is_some_and(|seen| is_earlier(&seen.state)) {
                     continue;
                 }
                 let input = Input::Command(command.clone());
-                match self.world.to::<R>(*id).ask_with(input, self.told::<R>(&id.to_string())).await
+                match self.world.to::<R>(id).ask_with(input, self.told::<R>(&id.to_string())).await
                 {
                     Ok(_) | Err(Fault::NotFound(_)) => {}
                     Err(fault) => return Err(fault.into()),
                 }
             }
-            if page.len() < SOME {
-                return Ok(());
-            }
-            after = page.last().copied();
-            tokio::task::yield_now().await;
         }
+        Ok(())
     }
 
     /// Writes the entry of the audit log together with the change of a resource.

@@ -2,7 +2,7 @@
 
 use crate::runtime::{
     side_record::{End, SideRecord},
-    store::Store,
+    store::{Keyed, Store},
 };
 use contract::{Fault, SessionId, Timestamp, UserId};
 use data_encoding::HEXLOWER;
@@ -112,13 +112,10 @@ pub async fn end_surplus(store: &Store, user: UserId) {
 
 /// Returns whether no sessions were left over.
 async fn end_once(store: &Store, user: UserId) -> Result<bool, Fault> {
-    let keys = store.newest(&SessionIndex::User { user }, None, MOST_LOOKED_AT)?;
-    if keys.len() <= MOST {
+    let sessions = store.newest(&SessionIndex::User { user }, None).take(MOST_LOOKED_AT);
+    let mut found = sessions.collect::<Result<Vec<Keyed<Session>>, _>>()?;
+    if found.len() <= MOST {
         return Ok(true);
-    }
-    let mut found = Vec::new();
-    for key in keys {
-        found.extend(store.get::<Session>(&key)?.map(|session| (key, session)));
     }
     found.sort_by_key(|(_, session)| std::cmp::Reverse((session.created_at, session.id)));
     let surplus = found.iter().skip(MOST);

@@ -21,16 +21,16 @@ pub(super) async fn perform(
     match effect {
         Effect::FindProjects => {
             let projects = Under::<Organizations>(id);
-            let found = world.store.newest::<Projects>(&projects, None, 1)?;
-            Ok(Outcome::HasProjects(!found.is_empty()))
+            let found = world.store.newest::<Projects>(&projects, None).count_up_to(1)?;
+            Ok(Outcome::HasProjects(found > 0))
         }
         Effect::Unlist => unlist(id, &kept.leaving, &world).await,
     }
 }
 
 async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<Outcome, Retry> {
-    let (projects, mut after) = (Under::<Organizations>(id), None);
-    while let Some(page) = world.store.next_page::<Projects>(&projects, &mut after).await? {
+    let mut projects = world.store.oldest::<Projects>(&Under::<Organizations>(id), None);
+    while let Some(page) = projects.next_keys().await? {
         for project in page {
             let seen = world.store.get::<Projects>(&project)?;
             let lists = |user: &UserId| seen.as_ref().is_some_and(|p| p.member_ids.contains(user));
