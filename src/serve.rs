@@ -50,6 +50,8 @@ use tokio::{
 const ARBITERS: usize = 2;
 /// How long running calls may take to end after the service stops, in seconds.
 const STOP_WITHIN: u64 = 30;
+/// How long the owners and the long calls may take to end after that.
+const WORK_ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -180,9 +182,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let is_graceful = !matches!(why, Ok(Stop::AtOnce));
     join(stop_calls.stop(is_graceful), stop_pages.stop(is_graceful)).await;
     tracing::info!("stopping: closing the store");
-    for arbiter in owners.iter().chain(&for_long_calls) {
-        arbiter.stop();
-    }
+    end(owners.into_iter().chain(for_long_calls).collect(), &platform).await;
     platform.world.store.raw().close();
     why.map(|why| if matches!(why, Stop::ToGoOn) { Ended::MayGoOn } else { Ended::Stopped })
 }
@@ -235,6 +235,23 @@ async fn room_again(platform: &Platform) {
     tracing::error!(
         "the disk was full when the store wrote, and has room again: the service starts again"
     );
+}
+
+/// Ends threads and the work on them. What is dropped with it ends too, such as the programs that it runs.
+async fn end(threads: Vec<Arbiter>, platform: &Platform) {
+    let (tell, ended) = oneshot::channel();
+    std::thread::spawn(move || {
+        for thread in &threads {
+            thread.stop();
+        }
+        for thread in threads {
+            let _ = thread.join();
+        }
+        let _ = tell.send(());
+    });
+    if platform.world.ports.clock.limit(WORK_ENDS_WITHIN, ended).await.is_none() {
+        tracing::warn!("some work did not end in time, and ends with the process");
+    }
 }
 
 /// Starts a router on this thread.

@@ -1,7 +1,10 @@
 //! A real container engine for tests, with real images in a registry of this machine. Without an
 //! engine, tests report their names and are left out.
 
-use crate::support::{ports::free_port, service::Service};
+use crate::support::{
+    ports::free_port,
+    service::{Service, eventually},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -266,10 +269,37 @@ impl Installed {
     }
 }
 
+impl Installed {
+    /// Waits until the service knows all of its containers.
+    fn knows_its_containers(&self) {
+        eventually("the service knows its containers", || {
+            let answer = self.http.get(format!("{}/readyz", self.url)).send().unwrap();
+            let engine = answer.json::<Value>().unwrap()["checks"]["engine"].take();
+            engine["ok"] == false || engine["orphans"] == 0
+        });
+    }
+}
+
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.0.kill();
-        let filter = format!("label=svc.installation={}", self.0.application_id);
+        let _removed = Objects { of: self.0.application_id.clone() };
+        if std::thread::panicking() || !self.0.runs() {
+            return self.0.kill();
+        }
+        self.knows_its_containers();
+        self.0.leaves_nothing();
+    }
+}
+
+/// The containers, networks, volumes and images of an installation. Dropping the value removes them.
+struct Objects {
+    /// The application id.
+    of: String,
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        let filter = format!("label=svc.installation={}", self.of);
         // The layers of recipes stay, so that the next build takes a moment.
         let sweep = "docker ps -aq --filter $F | xargs -r docker rm -fv; \
             docker network ls -q --filter $F | xargs -r docker network rm; \

@@ -87,6 +87,7 @@ impl Service {
             administrator: OnceLock::new(),
             _home: Some(home),
         };
+        std::fs::create_dir(service.temporary()).unwrap();
         service.boot();
         let keys: Value = serde_json::from_slice(
             &std::fs::read(service.data().join("secrets/keys.json")).unwrap(),
@@ -112,6 +113,11 @@ impl Service {
         self.home.join("data/run")
     }
 
+    /// The folder for the temporary files of the service.
+    fn temporary(&self) -> PathBuf {
+        self.home.join("temporary")
+    }
+
     /// The program as `boot` starts it, under these programs.
     pub fn command(&self, under: &[&str]) -> Command {
         let log =
@@ -123,6 +129,7 @@ impl Service {
         command.env("SVC_DASHBOARD_LISTEN", format!("127.0.0.1:{}", self.dashboard_port));
         // Only tests of containers use the engine of this machine.
         command.env("SVC_DOCKER_HOST", "unix:///nonexistent/docker.sock");
+        command.env("TMPDIR", self.temporary());
         command.envs(self.settings.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
         command
     }
@@ -173,6 +180,10 @@ impl Service {
             let _ = child.kill();
             child.wait().unwrap();
         }
+    }
+
+    pub fn runs(&self) -> bool {
+        self.child.is_some()
     }
 
     pub fn pid(&self) -> u32 {
@@ -454,9 +465,46 @@ impl Drop for Service {
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!("{}", self.last_words());
+            self.kill();
+        } else {
+            self.leaves_nothing();
         }
-        self.kill();
     }
+}
+
+impl Service {
+    /// Stops the service, and asserts that it leaves a consistent store, and neither processes nor temporary
+    /// files.
+    pub fn leaves_nothing(&mut self) {
+        if self.child.is_none() {
+            return;
+        }
+        self.stop();
+        self.check();
+        // A process that was killed takes a moment to be gone.
+        let begun = Instant::now();
+        while !processes_of(&self.home).is_empty() && begun.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let processes = processes_of(&self.home);
+        assert!(processes.is_empty(), "processes outlive the service: {processes:#?}");
+        let files: Vec<_> = std::fs::read_dir(self.temporary()).unwrap().collect();
+        assert!(files.is_empty(), "temporary files outlive the service: {files:#?}");
+    }
+}
+
+/// The command lines of the processes that work in a folder, or have it in their command line.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let processes = entries.filter_map(|entry| {
+        let process = entry.unwrap().path();
+        let words = std::fs::read(process.join("cmdline")).ok()?;
+        let words = String::from_utf8_lossy(&words).replace('\0', " ");
+        let is_in_it =
+            std::fs::read_link(process.join("cwd")).is_ok_and(|at| at.starts_with(folder));
+        (is_in_it || words.contains(folder.to_str().unwrap())).then_some(words)
+    });
+    processes.collect()
 }
 
 /// A file of `data/fixtures`.

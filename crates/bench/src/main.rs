@@ -96,7 +96,7 @@ enum What {
     Limiter,
     /// Observing instances at rest, and reading one meanwhile.
     Instances,
-    /// Requests passed on to an instance, against nginx.
+    /// Requests passed on to an instance, against nginx and Caddy.
     Proxy,
     /// Lines of logs, checks of repositories, and builds that are followed.
     Builds,
