@@ -267,17 +267,6 @@ texts! {
     };
 }
 
-macro_rules! debug_as_text {
-    ($($name:ident),+) => {
-        $(impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(self.as_str(), f)
-            }
-        })+
-    };
-}
-debug_as_text!(Language, TrackName, GroupName, FirebaseAppId);
-
 #[cfg(test)]
 mod tests {
     use super::*;

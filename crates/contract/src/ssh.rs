@@ -3,8 +3,8 @@
 use data_encoding::{BASE64, BASE64_NOPAD};
 use sha2::{Digest, Sha256};
 
-texts! {
-    /// A private key in a file of OpenSSH. Its `Debug` output is masked.
+secrets! {
+    /// A private key in a file of OpenSSH.
     SshPrivateKey,
     schema: {"type": "string", "pattern": "^-----BEGIN OPENSSH PRIVATE KEY-----\n", "maxLength": 4096},
     rule: |text| {
@@ -13,7 +13,9 @@ texts! {
         let good = body.is_some_and(|body| body.bytes().all(plain)) && text.len() <= 4_096;
         if good { Ok(text.to_owned()) } else { Err("must be a private key of OpenSSH".into()) }
     };
+}
 
+texts! {
     /// A public key on one line: its type, the key in base64, and a comment.
     SshPublicKey,
     schema: {"type": "string", "pattern": "^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( [ -~]*)?$", "maxLength": 4096},
@@ -43,8 +45,6 @@ texts! {
         if bytes.len() == 32 { Ok(text.to_owned()) } else { Err("must be a fingerprint such as SHA256:… (43 letters, digits, + and /)".into()) }
     };
 }
-debug_as_text!(SshPublicKey, SshHostKey, SshFingerprint);
-debug_as_mask!(SshPrivateKey);
 
 /// Whether two words are the type of a key and a key.
 fn is_key(kind: Option<&str>, key: Option<&str>) -> bool {

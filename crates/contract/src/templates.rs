@@ -323,9 +323,3 @@ texts! {
         if good && pre && text.len() <= 64 { Ok(text.to_owned()) } else { Err("must be a version such as 1.4.0".into()) }
     };
 }
-
-impl std::fmt::Debug for SemanticVersion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(self.as_str(), f)
-    }
-}

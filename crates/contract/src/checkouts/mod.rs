@@ -5,11 +5,18 @@ use crate::{
     metadata::Metadata,
     money::{Amount, Money},
     page::*,
-    text::{AccessToken, CountryCode, Currency, Description, PlanCode, WebUrl},
+    text::{AccessToken, Currency, Description, PlanCode, WebUrl},
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use std::{borrow::Cow, fmt, str::FromStr};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod order;
+mod reference;
+mod states;
+
+pub use order::*;
+pub use reference::Reference;
+pub use states::*;
 
 functions! {
     group "Checkout and payments";
@@ -295,17 +302,6 @@ records! {
     pub struct DeletedCommerceChannel { deleted: CommerceChannelId }
 }
 
-/// Whether a channel of a shop opened when it was registered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum ChannelCheck {
-    /// It opened.
-    #[default]
-    Passed,
-    /// The shop did not answer. Register the channel again when it does.
-    Failed,
-}
-
 /// Where the price of a checkout comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -339,181 +335,4 @@ impl PaymentProvider {
             PaymentProvider::Stripe => "stripe",
         }
     }
-}
-
-/// The states of a checkout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum CheckoutState {
-    /// The price is looked up.
-    Created,
-    /// The order is built in the shop.
-    OrderBuilding,
-    /// The price is known. The page of the provider is being opened.
-    Initialized,
-    /// The buyer can pay.
-    AwaitingPayment,
-    /// The money arrived, and matches.
-    Paid,
-    /// The order is being marked as paid in the shop, or the subscription is looked for. This is
-    /// tried until it succeeds.
-    Settling,
-    /// All is done.
-    Settled,
-    /// The checkout could not begin, or the last attempt to pay failed. Many providers let the buyer
-    /// try again.
-    Failed,
-    /// The buyer went away without paying.
-    Abandoned,
-    /// The time to pay is over.
-    Expired,
-    /// Money arrived, but not what was to be paid. A person has to decide.
-    AmountMismatch,
-}
-
-/// What a thank-you page has to know of a payment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum PaymentStatus {
-    /// The buyer can still pay, or the provider has not decided.
-    Pending,
-    /// The money arrived.
-    Paid,
-    /// The payment failed, or is not what was to be paid.
-    Failed,
-    /// The buyer went away, or the time is over.
-    Abandoned,
-}
-
-/// Where a subscription stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum SubscriptionStatus {
-    /// The first payment is missing, or the provider was not asked yet.
-    Incomplete,
-    /// It is paid, or on trial.
-    Active,
-    /// It is paid until the end of the period, and does not go on.
-    Ending,
-    /// A renewal failed, and the provider tries again.
-    PastDue,
-    /// It is over.
-    Ended,
-}
-
-/// The dispute about a payment: the bank of the buyer asks for the money back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum DisputeState {
-    /// It is not decided.
-    Open,
-    /// The money stays.
-    Won,
-    /// The money went back.
-    Lost,
-}
-
-/// A line of a checkout.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LineItem {
-    /// For `direct`: what the buyer reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
-    /// For `direct`: the price of one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit_amount: Option<Amount>,
-    /// For `commerce`: the shop's id of the variant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant_id: Option<Name>,
-    /// For `commerce`: the stock keeping unit of the variant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sku: Option<Name>,
-    /// 1 to 10,000.
-    pub quantity: u32,
-}
-
-/// The reference of a payment: `chk-` and the unique part of the id of its checkout. Payment
-/// providers allow letters, digits, `-`, `.` and `=` in a reference, so it has no underscore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Reference(pub CheckoutId);
-
-impl fmt::Display for Reference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.to_string().replacen('_', "-", 1))
-    }
-}
-
-impl FromStr for Reference {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let id = text.strip_prefix("chk-").map(|unique| format!("chk_{unique}"));
-        let id = id.and_then(|id| id.parse().ok());
-        id.map(Reference).ok_or_else(|| "must be the reference of a checkout, chk-…".into())
-    }
-}
-
-impl Serialize for Reference {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Reference {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(d)?.parse().map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for Reference {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Reference".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^chk-[0-9A-HJKMNP-TV-Z]{26}$"})
-    }
-}
-
-/// Who pays.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Customer {
-    /// The provider sends the receipt to it.
-    pub email: Email,
-    /// The full name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
-    /// The phone number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phone: Option<Name>,
-}
-
-/// Where an order is sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ShippingAddress {
-    /// The default is the name of the customer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub full_name: Option<Name>,
-    /// Street and number.
-    pub line1: Name,
-    /// What else the address needs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line2: Option<Name>,
-    /// The city.
-    pub city: Name,
-    /// The province or state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub province: Option<Name>,
-    /// The postal code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub postal_code: Option<Name>,
-    /// Two capital letters of ISO 3166, such as `NG`.
-    pub country: CountryCode,
-    /// The default is the phone number of the customer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phone: Option<Name>,
 }
