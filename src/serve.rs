@@ -97,19 +97,13 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
     let Wired { platform, vault, dumps, folders, first_start_token } =
         wiring::start(args, &handles).await?;
-    Sweeper::start(platform.clone());
-    FanOut::start(platform.world.clone());
-    let round = Duration::from_secs(args.hosting.watch_interval.max(1));
-    let intervals = Intervals { round, ..Intervals::default() };
-    InstanceReconciler::start(platform.world.clone(), intervals);
+    start_background(args, &platform);
     let shared = Arc::new(shared(args)?);
     let workers = args
         .network
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
-    let for_long_calls: Vec<Arbiter> = (0..workers.div_ceil(2)).map(|_| Arbiter::new()).collect();
-    let routers = for_long_calls.iter().map(|thread| router_of_long_calls(thread, &platform));
-    let long_calls = try_join_all(routers).await?;
+    let long_calls = LongCalls::start(&platform, workers.div_ceil(2)).await?;
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
     // The state of one worker, with a router of its own.
     let edge = move |router: Router| {
@@ -123,57 +117,21 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
             shared: app_shared.clone(),
         }
     };
-    let dashboard_url = args.network.dashboard_url()?;
     let listener = |option, address, piece, connect: Connect| {
         let shared = shared.clone();
         Listener { option, address, piece, connect, workers, shared }
     };
-    let settings = dashboard::Settings {
-        url: dashboard_url.clone(),
-        api_url: args.network.api_url(),
-        application_id: platform.settings.application_id.clone(),
-        sends_mail: args.messages.mail_url.is_some(),
-        registration: platform.world.ports.site.registration,
-    };
-    let (page_edge, page_platform, listen) = (edge.clone(), platform.clone(), args.network.listen);
-    let pages = move || {
-        // Pages have workers of their own, and most show a list.
-        let edge = page_edge(Router::new(page_platform.clone()));
-        let settings = settings.clone();
-        let app = App::new().configure(move |app| match Pages::new(edge, listen) {
-            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
-            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
-        });
-        map_config(app, |()| AppConfig::default())
-    };
-    let pages = listener(
-        "--dashboard-listen",
-        args.network.dashboard_listen,
-        PIECE_OF_A_FORM,
-        Shared::connect_to_dashboard,
-    )
-    .serve(Server::build().disable_signals(), pages)?;
-    let stop_pages = pages.handle();
+    let (to_pages, to_calls) = (args.network.dashboard_listen, args.network.listen);
+    let to_pages =
+        listener("--dashboard-listen", to_pages, PIECE_OF_A_FORM, Shared::connect_to_dashboard);
+    let pages = serve_pages(args, &platform, edge.clone(), to_pages)?;
+    let to_calls = listener("--listen", to_calls, PIECE, Shared::connect);
+    let calls = serve_calls(&platform, edge, long_calls.routers, to_calls)?;
+    let (stop_pages, stop_calls) = (pages.handle(), calls.handle());
     actix_rt::spawn(pages);
-    let (api_platform, begun) = (platform.clone(), Arc::new(AtomicUsize::new(0)));
-    let app = move || {
-        let turn = begun.fetch_add(1, Relaxed);
-        let to = long_calls.get(turn % long_calls.len().max(1)).cloned().map(Addr::recipient);
-        let edge = edge(Router::leaving_long_calls(api_platform.clone(), to));
-        let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
-        fast_path::before(edge, map_config(app, |()| AppConfig::default()))
-    };
-    let server = listener("--listen", args.network.listen, PIECE, Shared::connect)
-        .serve(Server::build().disable_signals(), app)?;
-    let stop_calls = server.handle();
-    let mut calls = actix_rt::spawn(server);
+    let mut calls = actix_rt::spawn(calls);
     let signals = Signals::hear()?;
-    announce(
-        args,
-        dashboard_url.as_str().trim_end_matches('/'),
-        &platform.settings.application_id,
-        first_start_token.as_deref(),
-    );
+    announce(args, &platform.settings.application_id, first_start_token.as_deref())?;
     let why = tokio::select! {
         why = signals.reason_to_stop(&platform) => Ok(why),
         failed = &mut calls => Err(format!("the server ended by itself: {failed:?}")),
@@ -182,9 +140,64 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let is_graceful = !matches!(why, Ok(Stop::AtOnce));
     join(stop_calls.stop(is_graceful), stop_pages.stop(is_graceful)).await;
     tracing::info!("stopping: closing the store");
-    end(owners.into_iter().chain(for_long_calls).collect(), &platform).await;
+    end(owners.into_iter().chain(long_calls.threads).collect(), &platform).await;
     platform.world.store.raw().close();
     why.map(|why| if matches!(why, Stop::ToGoOn) { Ended::MayGoOn } else { Ended::Stopped })
+}
+
+/// Starts the work that no call asks for.
+fn start_background(args: &ServeArgs, platform: &Platform) {
+    Sweeper::start(platform.clone());
+    FanOut::start(platform.world.clone());
+    let round = Duration::from_secs(args.hosting.watch_interval.max(1));
+    let intervals = Intervals { round, ..Intervals::default() };
+    InstanceReconciler::start(platform.world.clone(), intervals);
+}
+
+/// Serves the dashboard.
+fn serve_pages(
+    args: &ServeArgs,
+    platform: &Platform,
+    edge: impl Fn(Router) -> Edge + Send + Clone + 'static,
+    listener: Listener,
+) -> Result<Server, String> {
+    let settings = dashboard::Settings {
+        url: args.network.dashboard_url()?,
+        api_url: args.network.api_url(),
+        application_id: platform.settings.application_id.clone(),
+        sends_mail: args.messages.mail_url.is_some(),
+        registration: platform.world.ports.site.registration,
+    };
+    let (platform, listen) = (platform.clone(), args.network.listen);
+    let app = move || {
+        // Pages have workers of their own, and most show a list.
+        let edge = edge(Router::new(platform.clone()));
+        let settings = settings.clone();
+        let app = App::new().configure(move |app| match Pages::new(edge, listen) {
+            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
+            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
+        });
+        map_config(app, |()| AppConfig::default())
+    };
+    listener.serve(Server::build().disable_signals(), app)
+}
+
+/// Serves functions and endpoints.
+fn serve_calls(
+    platform: &Platform,
+    edge: impl Fn(Router) -> Edge + Send + Clone + 'static,
+    long_calls: Vec<Addr<Router>>,
+    listener: Listener,
+) -> Result<Server, String> {
+    let (platform, begun) = (platform.clone(), Arc::new(AtomicUsize::new(0)));
+    let app = move || {
+        let turn = begun.fetch_add(1, Relaxed);
+        let to = long_calls.get(turn % long_calls.len().max(1)).cloned().map(Addr::recipient);
+        let edge = edge(Router::leaving_long_calls(platform.clone(), to));
+        let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
+        fast_path::before(edge, map_config(app, |()| AppConfig::default()))
+    };
+    listener.serve(Server::build().disable_signals(), app)
 }
 
 /// Why the server stops.
@@ -262,7 +275,22 @@ fn start_router(platform: &Platform, name: &str, router: Router) -> Addr<Router>
     Guard::start(router, Default::default(), health, clock)
 }
 
-/// Starts the router of long calls on a thread of its own.
+/// The routers of long calls, each on a thread of its own.
+struct LongCalls {
+    threads: Vec<Arbiter>,
+    routers: Vec<Addr<Router>>,
+}
+
+impl LongCalls {
+    async fn start(platform: &Platform, count: usize) -> Result<Self, String> {
+        let threads: Vec<Arbiter> = (0..count).map(|_| Arbiter::new()).collect();
+        let start = |thread| router_of_long_calls(thread, platform);
+        let routers = try_join_all(threads.iter().map(start)).await?;
+        Ok(LongCalls { threads, routers })
+    }
+}
+
+/// Starts a router of long calls on this thread.
 async fn router_of_long_calls(
     thread: &Arbiter,
     platform: &Platform,
@@ -357,11 +385,11 @@ fn shared(args: &ServeArgs) -> Result<Shared, String> {
 #[allow(clippy::print_stdout, reason = "it is for the person at the terminal, not for the log")]
 fn announce(
     args: &ServeArgs,
-    dashboard: &str,
     application_id: &str,
     first_start_token: Option<&str>,
-) {
-    let api_url = args.network.api_url();
+) -> Result<(), String> {
+    let (api_url, dashboard) = (args.network.api_url(), args.network.dashboard_url()?);
+    let dashboard = dashboard.as_str().trim_end_matches('/');
     println!("svc {} is ready", env!("CARGO_PKG_VERSION"));
     println!("  service         {api_url}");
     println!("  dashboard       {dashboard}");
@@ -373,4 +401,5 @@ fn announce(
         println!("\nThis server has no administrator yet. Open this link once, and become it:");
         println!("  {dashboard}/first-start?token={token}");
     }
+    Ok(())
 }

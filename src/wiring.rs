@@ -68,11 +68,30 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let folders = FolderStore::open(data.join("folders")).map_err(|e| format!("folders: {e}"))?;
     let folders = Arc::new(folders);
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
-    let ports = Ports {
+    let files = (vault.clone(), dumps.clone(), folders.clone());
+    let ports = ports(args, &keys, random, files, &catalogue)?;
+    let settings = settings(args, keys, first_start_token.clone())?;
+    let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
+        .await
+        .map_err(|e| e.to_string())?;
+    catalogue.register(&platform.world).await?;
+    Ok(Wired { platform, vault, dumps, folders, first_start_token })
+}
+
+/// The outside world, as the settings connect it.
+fn ports(
+    args: &ServeArgs,
+    keys: &Keys,
+    random: Random,
+    (vault, dumps, folders): (Arc<Vault>, Arc<DumpFolder>, Arc<FolderStore>),
+    catalogue: &Catalogue,
+) -> Result<Ports, String> {
+    let data = &args.storage.data;
+    Ok(Ports {
         clock: clock::system(),
-        random: random.clone(),
+        random,
         passwords: Arc::new(Argon2id::default()),
-        binaries: vault.clone(),
+        binaries: vault,
         mail: mail(args.messages.mail_url.as_deref(), &args.messages.mail_from)?,
         stores: Arc::new(stores(&args.stores)?),
         credential_files: Arc::new(Files::default()),
@@ -81,36 +100,30 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         engine: Arc::new(
             Docker::connect(args.hosting.docker_host.as_deref()).map_err(|e| e.to_string())?,
         ),
-        machine: Arc::new(ThisMachine { data: data.to_owned() }),
+        machine: Arc::new(ThisMachine { data: data.clone() }),
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
         sources: Arc::new(
             Git::new(data.join("repositories"), args.builds.git_private_hosts.clone().into())
                 .map_err(|e| format!("repositories: {e}"))?,
         ),
-        folders: folders.clone(),
+        folders: folders,
         ci: github_app(&args.builds)?,
         identities: Arc::new(Issuers::new(&args.builds.oidc_issuers)?),
         attestations: Arc::new(
             TrustedRoots::read(args.builds.trusted_roots.clone())
                 .map_err(|e| format!("the trusted roots: {e}"))?,
         ),
-        dumps: dumps.clone(),
+        dumps: dumps,
         receivers: Arc::new(HttpReceivers::new(
             args.messages.webhook_private_hosts.clone().into(),
         )?),
         registries: Arc::new(registries::read(&args.hosting)?),
         recipes: Arc::new(recipes::read(&args.hosting).map_err(|e| format!("the recipes: {e}"))?),
         advisories: Arc::new(catalogue.advisories()),
-        sealer: sealer(&keys)?,
-        site: Arc::new(site(args, &keys)),
-    };
-    let settings = settings(args, keys, first_start_token.clone())?;
-    let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
-        .await
-        .map_err(|e| e.to_string())?;
-    catalogue.register(&platform.world).await?;
-    Ok(Wired { platform, vault, dumps, folders, first_start_token })
+        sealer: sealer(keys)?,
+        site: Arc::new(site(args, keys)),
+    })
 }
 
 /// What the platform knows of this installation.

@@ -143,68 +143,84 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     let mut g = Gathered::default();
     records::visit(&mut All { store, findings, gathered: &mut g })?;
     // What only some kinds have.
-    each::<Accounts>(store, |key, account| {
-        g.parents.push((key.into(), account.personal.to_string()));
-    })?;
-    each::<Organizations>(store, |key, organization| {
-        let members = organization.members.iter();
-        g.memberships.extend(members.map(|m| (m.user.to_string(), key.to_owned())));
-    })?;
-    each::<Artifacts>(store, |key, upload| {
-        let artifact = &upload.artifact;
-        if let (ArtifactState::Verified, Some(sha256)) = (artifact.state, &artifact.sha256) {
-            g.verified.insert(key.into(), sha256.to_string());
-        }
-    })?;
-    each::<Releases>(store, |key, state| {
-        let artifacts = state.release.artifact_ids.iter();
-        g.holds.extend(artifacts.map(|artifact| (artifact.to_string(), key.to_owned())));
-        if state.release.state == ReleaseState::Published {
-            g.published.insert(key.into());
-        }
-        g.to_be_told.extend(state.to_tell.iter().map(ToString::to_string));
-    })?;
-    each::<Templates>(store, |key, template| {
-        for version in &template.versions {
-            let images: BTreeSet<_> = version.services.iter().map(|s| s.image_id).collect();
-            for image in images {
-                *g.uses.entry(image.to_string()).or_default() += 1;
-                g.parents.push((key.into(), image.to_string()));
-            }
-        }
-    })?;
-    each::<Instances>(store, |key, instance| {
-        if !instance.is_deleted() {
-            let template = instance.template_id.to_string();
-            *g.uses.entry(template.clone()).or_default() += 1;
-            g.parents.push((key.into(), template));
-        }
-    })?;
-    each::<Deliveries>(store, |_, state| {
-        let waits = state.organization_id.filter(|_| state.delivery.finished_at.is_none());
-        let shared = state.payload.is_none().then(|| state.delivery.message_id.to_string());
-        for used in waits.map(|id| id.to_string()).into_iter().chain(shared) {
-            *g.uses.entry(used).or_default() += 1;
-        }
-    })?;
-    each::<Memberships>(store, |user, memberships| {
-        let organizations = memberships.organizations.keys();
-        g.reaches.extend(organizations.map(|id| (user.to_owned(), id.to_string())));
-    })?;
-    each::<ArtifactRefs>(store, |artifact, refs| {
-        let releases = refs.releases.iter();
-        g.held.extend(releases.map(|release| (artifact.to_owned(), release.to_string())));
-    })?;
-    each::<Current>(store, |_, current| {
-        g.current.insert(current.release.to_string());
-    })?;
-    each::<RefCount>(store, |key, refs| {
-        g.used.insert(key.into(), refs.count);
-    })?;
-    each::<Payload>(store, |key, payload| {
-        g.used.insert(key.into(), payload.uses());
-    })?;
+    g.members(store)?;
+    g.artifacts_and_releases(store)?;
+    g.uses(store)?;
     Ok(g)
+}
+
+impl Gathered {
+    /// Who belongs to which organization.
+    fn members(&mut self, store: &Store) -> Result<(), StoreError> {
+        each::<Accounts>(store, |key, account| {
+            self.parents.push((key.into(), account.personal.to_string()));
+        })?;
+        each::<Organizations>(store, |key, organization| {
+            let members = organization.members.iter();
+            self.memberships.extend(members.map(|m| (m.user.to_string(), key.to_owned())));
+        })?;
+        each::<Memberships>(store, |user, memberships| {
+            let organizations = memberships.organizations.keys();
+            self.reaches.extend(organizations.map(|id| (user.to_owned(), id.to_string())));
+        })
+    }
+
+    fn artifacts_and_releases(&mut self, store: &Store) -> Result<(), StoreError> {
+        each::<Artifacts>(store, |key, upload| {
+            let artifact = &upload.artifact;
+            if let (ArtifactState::Verified, Some(sha256)) = (artifact.state, &artifact.sha256) {
+                self.verified.insert(key.into(), sha256.to_string());
+            }
+        })?;
+        each::<Releases>(store, |key, state| {
+            let artifacts = state.release.artifact_ids.iter();
+            self.holds.extend(artifacts.map(|artifact| (artifact.to_string(), key.to_owned())));
+            if state.release.state == ReleaseState::Published {
+                self.published.insert(key.into());
+            }
+            self.to_be_told.extend(state.to_tell.iter().map(ToString::to_string));
+        })?;
+        each::<ArtifactRefs>(store, |artifact, refs| {
+            let releases = refs.releases.iter();
+            self.held.extend(releases.map(|release| (artifact.to_owned(), release.to_string())));
+        })?;
+        each::<Current>(store, |_, current| {
+            self.current.insert(current.release.to_string());
+        })
+    }
+
+    /// What is used by others, and the stored counts of that.
+    fn uses(&mut self, store: &Store) -> Result<(), StoreError> {
+        each::<Templates>(store, |key, template| {
+            for version in &template.versions {
+                let images: BTreeSet<_> = version.services.iter().map(|s| s.image_id).collect();
+                for image in images {
+                    *self.uses.entry(image.to_string()).or_default() += 1;
+                    self.parents.push((key.into(), image.to_string()));
+                }
+            }
+        })?;
+        each::<Instances>(store, |key, instance| {
+            if !instance.is_deleted() {
+                let template = instance.template_id.to_string();
+                *self.uses.entry(template.clone()).or_default() += 1;
+                self.parents.push((key.into(), template));
+            }
+        })?;
+        each::<Deliveries>(store, |_, state| {
+            let waits = state.organization_id.filter(|_| state.delivery.finished_at.is_none());
+            let shared = state.payload.is_none().then(|| state.delivery.message_id.to_string());
+            for used in waits.map(|id| id.to_string()).into_iter().chain(shared) {
+                *self.uses.entry(used).or_default() += 1;
+            }
+        })?;
+        each::<RefCount>(store, |key, refs| {
+            self.used.insert(key.into(), refs.count);
+        })?;
+        each::<Payload>(store, |key, payload| {
+            self.used.insert(key.into(), payload.uses());
+        })
+    }
 }
 
 /// Reads every record of a kind. What is wrong with the record itself was found before.

@@ -10,7 +10,7 @@ use crate::{
     kinds::table::Owned,
     runtime::{
         audit::Event,
-        owner::{Answer, Rider},
+        messages::{OwnerReply, Rider},
         resource::{Input, StateOf},
     },
 };
@@ -74,8 +74,8 @@ impl<R: Owned> CallTo<'_, R> {
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
     {
-        let done = self.decide(Input::Command(command), reply.clone()).await?;
-        reply(&done.state)
+        let decided = self.decide(Input::Command(command), reply.clone()).await?;
+        reply(&decided.state)
     }
 
     /// Like [`change`](CallTo::change), for a resource that this call creates.
@@ -84,8 +84,8 @@ impl<R: Owned> CallTo<'_, R> {
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
     {
-        let done = self.decide(Input::Create(Box::new(new)), reply.clone()).await?;
-        reply(&done.state)
+        let decided = self.decide(Input::Create(Box::new(new)), reply.clone()).await?;
+        reply(&decided.state)
     }
 
     /// Like [`change`](CallTo::change) or [`create`](CallTo::create), as the input says, for a call
@@ -96,12 +96,12 @@ impl<R: Owned> CallTo<'_, R> {
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
     {
-        let done = self.decide(input, reply.clone()).await;
-        let done = done.map_err(|fault| match fault {
+        let decided = self.decide(input, reply.clone()).await;
+        let decided = decided.map_err(|fault| match fault {
             Fault::NotFound(_) => Fault::Stale,
             fault => fault,
         })?;
-        reply(&done.state)
+        reply(&decided.state)
     }
 
     /// Like [`change`](CallTo::change), and waits for the work that the command begins.
@@ -137,8 +137,8 @@ impl<R: Owned> CallTo<'_, R> {
         Ok(reply)
     }
 
-    /// Sends an input. The answer also says whether it changed the record.
-    pub async fn decide<T, F>(self, input: Input<R>, reply: F) -> Answer<R>
+    /// Sends an input. The owner's reply also says whether it changed the record.
+    pub async fn decide<T, F>(self, input: Input<R>, reply: F) -> Result<OwnerReply<R>, Fault>
     where
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Send + Sync + 'static,

@@ -8,7 +8,8 @@ use super::{
     handle::shard_of,
     health::Health,
     host::Host,
-    owner::{Answer, Ask, Leave, Owner, Retire, Rider, Wait, Waiter},
+    messages::{Ask, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
+    owner::Owner,
     permit::Permit,
     resource::{Input, Resource},
 };
@@ -33,7 +34,7 @@ pub struct Rules {
     pub sweep: Duration,
     /// How many messages may wait for one owner.
     pub longest_queue: u64,
-    /// How long a caller waits for an answer.
+    /// How long a caller waits for a reply.
     pub answer_within: Duration,
     /// How long an owner waits for a write.
     pub write_within: Duration,
@@ -59,10 +60,10 @@ pub struct Directory<R: Resource> {
     rules: Rules,
     shard: usize,
     shards: usize,
-    owners: HashMap<R::Key, Entry<R>>,
+    owners: HashMap<R::Key, AwakeOwner<R>>,
 }
 
-struct Entry<R: Resource> {
+struct AwakeOwner<R: Resource> {
     addr: Addr<Owner<R>>,
     health: Arc<Health>,
     used: Timestamp,
@@ -76,7 +77,7 @@ pub(super) struct Deliver<R: Resource> {
     pub(super) input: Input<R>,
     pub(super) rider: Rider<R>,
     pub(super) begun: Arc<AtomicBool>,
-    pub(super) answer: oneshot::Sender<Answer<R>>,
+    pub(super) reply: oneshot::Sender<Result<OwnerReply<R>, Fault>>,
 }
 
 /// Asks for the state of the resource when it is what the waiter waits for.
@@ -116,7 +117,7 @@ impl<R: Resource> Directory<R> {
     }
 
     /// `again`: an earlier owner may have left a write under way.
-    fn wake(&mut self, id: R::Key, again: bool) -> &mut Entry<R> {
+    fn wake(&mut self, id: R::Key, again: bool) -> &mut AwakeOwner<R> {
         let host = &self.host;
         let clock = host.clock().clone();
         let used = clock.now();
@@ -124,7 +125,7 @@ impl<R: Resource> Directory<R> {
             host.registry().add_owner(R::TREE, &id.to_string(), self.rules.longest_queue, used);
         let owner = Owner::<R>::new(id, host.clone(), health.clone(), self.rules, again);
         let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
-        let entry = Entry { addr, health, used };
+        let entry = AwakeOwner { addr, health, used };
         self.owners.entry(id).insert_entry(entry).into_mut()
     }
 
@@ -140,7 +141,7 @@ impl<R: Resource> Directory<R> {
     /// [`OwnerOf::ask_with`](super::handle::OwnerOf::ask_with) sends it again.
     fn sweep(&self, ctx: &mut Context<Self>) {
         let now = self.host.clock().now();
-        let idle = |entry: &Entry<R>| {
+        let idle = |entry: &AwakeOwner<R>| {
             now.since(entry.used) >= self.rules.idle && !entry.health.has_given_up()
         };
         for (id, entry) in self.owners.iter().filter(|(_, entry)| idle(entry)) {
@@ -158,7 +159,7 @@ impl<R: Resource> Directory<R> {
     }
 
     /// Finds or wakes the owner of `id`. `None`: the owner is parked.
-    fn find(&mut self, id: R::Key) -> Option<&mut Entry<R>> {
+    fn find(&mut self, id: R::Key) -> Option<&mut AwakeOwner<R>> {
         match self.owners.get(&id) {
             Some(entry) if entry.addr.connected() => {}
             Some(entry) if entry.health.has_given_up() => return None,
@@ -173,16 +174,16 @@ impl<R: Resource> Directory<R> {
 impl<R: Resource> Handler<Deliver<R>> for Directory<R> {
     type Result = ();
     fn handle(&mut self, ask: Deliver<R>, _: &mut Self::Context) {
-        let Deliver { id, input, rider, begun, answer } = ask;
+        let Deliver { id, input, rider, begun, reply } = ask;
         let Some(entry) = self.find(id) else {
-            let _ = answer.send(Err(Fault::Parked(R::TREE)));
+            let _ = reply.send(Err(Fault::Parked(R::TREE)));
             return;
         };
         match Permit::take(entry.health.queue().clone()) {
             #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
-            Some(permit) => entry.addr.do_send(Ask { input, rider, begun, answer, permit }),
+            Some(permit) => entry.addr.do_send(Ask { input, rider, begun, reply, permit }),
             None => {
-                let _ = answer.send(Err(Fault::Busy));
+                let _ = reply.send(Err(Fault::Busy));
             }
         }
     }

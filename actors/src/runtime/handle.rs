@@ -5,7 +5,7 @@ use super::{
     directory::{Await, Deliver, Directory, Restart, Resume, Rules},
     guard::Guard,
     host::Host,
-    owner::{Answer, Rider, Waiter},
+    messages::{OwnerReply, Rider, Waiter},
     permit::{Permit, Permits},
     resource::{Input, Resource, StateOf},
     store::Store,
@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 /// [`Fault::Busy`].
 const MOST_IN_FLIGHT: u64 = 8192;
 
-/// The pause before [`Handle::wait_until`] asks again an owner that did not answer.
+/// The pause before [`Handle::wait_until`] asks again an owner that did not reply.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 pub struct Handle<R: Resource> {
@@ -93,19 +93,24 @@ impl<R: Resource> Handle<R> {
     }
 
     /// See [`OwnerOf::ask_with`].
-    async fn ask_with(&self, id: R::Key, input: Input<R>, rider: Rider<R>) -> Answer<R> {
+    async fn ask_with(
+        &self,
+        id: R::Key,
+        input: Input<R>,
+        rider: Rider<R>,
+    ) -> Result<OwnerReply<R>, Fault> {
         let shard = self.shard(id)?;
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         for _ in 0..3 {
             let begun = Arc::new(AtomicBool::new(false));
-            let (answer, told) = oneshot::channel();
+            let (reply, replied) = oneshot::channel();
             let (input, rider) = (input.clone(), rider.clone());
             // Do not wait for the delivery: that would wake this thread once more for each call. If
-            // the message is lost, `answer` is dropped with it.
+            // the message is lost, `reply` is dropped with it.
             #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
-            shard.directory.do_send(Deliver { id, input, rider, begun: begun.clone(), answer });
-            match tokio::time::timeout(self.rules.answer_within, told).await {
-                Ok(Ok(answer)) => return answer,
+            shard.directory.do_send(Deliver { id, input, rider, begun: begun.clone(), reply });
+            match tokio::time::timeout(self.rules.answer_within, replied).await {
+                Ok(Ok(reply)) => return reply,
                 // The owner retired or crashed before the command began.
                 Ok(Err(_)) if !begun.load(SeqCst) => {}
                 Ok(Err(_)) => return Err(Fault::Uncertain),
@@ -128,10 +133,10 @@ impl<R: Resource> Handle<R> {
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         let wait = async {
             loop {
-                let (answer, told) = oneshot::channel();
-                let waiter = Waiter { enough, answer };
+                let (reply, replied) = oneshot::channel();
+                let waiter = Waiter { enough, reply };
                 let sent = shard.directory.send(Await { id, waiter }).await;
-                match (sent, told.await) {
+                match (sent, replied.await) {
                     (Ok(()), Ok(state)) => return state,
                     // The owner was restarted or could not read, or its queue was full: ask again.
                     _ => self.clock.sleep(ASK_AGAIN_AFTER).await,
@@ -191,10 +196,10 @@ impl<'a, R: Resource> OwnerOf<'a, R> {
 
     /// Sends an input. `rider` makes further changes from the new state, for the same transaction.
     ///
-    /// The answer comes when the change is on the disk. If the owner stops before the command
-    /// begins, the command is sent again. If the owner crashes after that, the answer is
+    /// The reply comes when the change is on the disk. If the owner stops before the command
+    /// begins, the command is sent again. If the owner crashes after that, the reply is
     /// [`Fault::Uncertain`].
-    pub async fn ask_with(self, input: Input<R>, rider: Rider<R>) -> Answer<R> {
+    pub async fn ask_with(self, input: Input<R>, rider: Rider<R>) -> Result<OwnerReply<R>, Fault> {
         self.owners?.ask_with(self.id, input, rider).await
     }
 

@@ -1,4 +1,4 @@
-//! The owner of one resource. Only the owner changes the resource: it decides, writes, answers, and
+//! The owner of one resource. Only the owner changes the resource: it decides, writes, replies, and
 //! then runs the effect.
 //!
 //! Commands and outcomes of effects wait in one queue. The owner decides them one after the other,
@@ -6,50 +6,26 @@
 //! actix does not guarantee the order: an `AtomicResponse` begins to wait only after another future
 //! of the actor was polled.
 
-pub use super::decide::Rider;
-
 use super::{
     backoff::Backoff,
     decide::{Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
     host::Host,
-    permit::{Permit, Permits},
+    messages::{Ask, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
     resource::{Begins, Input, Moment, Resource, Retry, StateOf, Task},
 };
 use actix::prelude::*;
 use contract::{Fault, Id};
 use std::{
     collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
+    sync::{Arc, atomic::Ordering::SeqCst},
     time::Duration,
 };
-use tokio::sync::oneshot;
 
 /// The pauses before an effect that failed is tried again.
 const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(5) };
-
-/// The result of a command.
-#[derive(Debug)]
-pub struct Done<R: Resource> {
-    /// The state after the command. If the command ended the resource, the state before.
-    pub state: StateOf<R>,
-    /// Whether this command changed the record.
-    pub changed: bool,
-}
-
-pub type Answer<R> = Result<Done<R>, Fault>;
-
-/// Who waits until no effect is pending or the state is `enough`.
-pub(super) struct Waiter<R: Resource> {
-    pub(super) enough: fn(&R::State) -> bool,
-    /// Gets the state. `None`: there is no such resource.
-    pub(super) answer: oneshot::Sender<Option<StateOf<R>>>,
-}
 
 pub struct Owner<R: Resource> {
     id: R::Key,
@@ -81,41 +57,12 @@ enum Turn<R: Resource> {
     Leave(Leave),
 }
 
-/// Whether an effect runs for the first time, or an earlier run may be under way outside still.
+/// Whether an effect runs for the first time, or an earlier attempt may be under way outside still.
 #[derive(Clone, Copy, PartialEq)]
-enum Run {
+enum Attempt {
     First,
     Again,
 }
-
-/// A command. If the answer is lost, `begun` tells the sender whether to send the command again.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Ask<R: Resource> {
-    pub(super) input: Input<R>,
-    pub(super) rider: Rider<R>,
-    pub(super) begun: Arc<AtomicBool>,
-    pub(super) answer: oneshot::Sender<Answer<R>>,
-    pub(super) permit: Permit<Arc<Permits>>,
-}
-
-/// Asks for the state when it is what the waiter waits for.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Wait<R: Resource> {
-    pub(super) waiter: Waiter<R>,
-    pub(super) permit: Permit<Arc<Permits>>,
-}
-
-/// Sent by the directory. True: the owner was idle and has stopped.
-#[derive(Message)]
-#[rtype(result = "bool")]
-pub struct Retire;
-
-/// Sent by the directory, which starts a new owner when this one has stopped.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Leave(pub(super) oneshot::Sender<()>);
 
 impl<R: Resource> Owner<R> {
     /// `doubtful`: an earlier owner of the resource may have left a write under way.
@@ -152,11 +99,11 @@ impl<R: Resource> Owner<R> {
             Ok(found) => self.record = found,
             #[allow(
                 clippy::panic,
-                reason = "an owner without its state must not answer; the guard tries again"
+                reason = "an owner without its state must not reply; the guard tries again"
             )]
             Err(e) => panic!("{} {}: {e}", R::TREE, self.id),
         }
-        self.perform(self.pause(), Run::Again, ctx);
+        self.perform(self.pause(), Attempt::Again, ctx);
         self.go_on(ctx);
     }
 
@@ -196,12 +143,12 @@ impl<R: Resource> Owner<R> {
             // The sender gave up, and its caller knows that nothing was done.
             return;
         }
-        let Ask { input, rider, answer, permit, .. } = ask;
+        let Ask { input, rider, reply, permit, .. } = ask;
         self.decide(Some(input), Some(rider), ctx, move |_, result, _| {
             drop(permit);
-            let _ = answer.send(result.and_then(|Effective { state, changed, .. }| {
+            let _ = reply.send(result.and_then(|Effective { state, changed, .. }| {
                 let state = state.ok_or(Fault::NotFound(R::NOUN))?;
-                Ok(Done { state, changed })
+                Ok(OwnerReply { state, changed })
             }));
         });
     }
@@ -224,7 +171,7 @@ impl<R: Resource> Owner<R> {
         self.decide(None, None, ctx, |owner, result, ctx| match (result, wait) {
             (Ok(_), Some(Wait { waiter, permit })) => {
                 drop(permit);
-                owner.waiting.retain(|waiting| !waiting.answer.is_closed());
+                owner.waiting.retain(|waiting| !waiting.reply.is_closed());
                 owner.waiting.push(waiter);
             }
             // After an error the sender is dropped, and the handle asks again.
@@ -259,7 +206,7 @@ impl<R: Resource> Owner<R> {
             let result = owner.adopt(decided, ctx);
             then(owner, result, ctx);
             owner.health.end();
-            owner.tell_waiting();
+            owner.reply_to_waiting();
             owner.deciding = false;
             owner.go_on(ctx);
         }));
@@ -278,7 +225,7 @@ impl<R: Resource> Owner<R> {
         }
         let begins = result.as_ref().map_or(Begins::GoesOn, |effective| effective.begins);
         match begins {
-            Begins::GoesOn if overtaken => self.perform(self.pause(), Run::Again, ctx),
+            Begins::GoesOn if overtaken => self.perform(self.pause(), Attempt::Again, ctx),
             Begins::GoesOn => {}
             Begins::After(pause) => self.begin(pause, ctx),
             Begins::Later => self.begin(Duration::ZERO, ctx),
@@ -289,11 +236,11 @@ impl<R: Resource> Owner<R> {
     /// Begins other work than that under way, if the record asks for some.
     fn begin(&mut self, pause: Duration, ctx: &mut Context<Self>) {
         self.failures = 0;
-        self.perform(pause, Run::First, ctx);
+        self.perform(pause, Attempt::First, ctx);
     }
 
     /// Cancels the running effect, and starts the pending one after a pause.
-    fn perform(&mut self, pause: Duration, run: Run, ctx: &mut Context<Self>) {
+    fn perform(&mut self, pause: Duration, attempt: Attempt, ctx: &mut Context<Self>) {
         if let Some(overtaken) = self.performing.take() {
             ctx.cancel_future(overtaken);
         }
@@ -309,7 +256,7 @@ impl<R: Resource> Owner<R> {
                 Task::Empty => return Ok(Input::Emptied(host.delete_children(&id).await?)),
             };
             let unanswered = || R::unanswered(&effect, &kept.state);
-            if let Some(outcome) = (run == Run::Again).then(unanswered).flatten() {
+            if let Some(outcome) = (attempt == Attempt::Again).then(unanswered).flatten() {
                 return Ok(Input::Outcome(outcome));
             }
             let within = R::time_limit(&kept.state);
@@ -328,15 +275,15 @@ impl<R: Resource> Owner<R> {
         let pause = BACKOFF.pause_of(self.id.unique().0, self.failures);
         self.failures = self.failures.saturating_add(1);
         tracing::warn!(kind = R::TREE, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
-        self.perform(pause, Run::Again, ctx);
+        self.perform(pause, Attempt::Again, ctx);
     }
 
     fn is_idle(&self) -> bool {
         self.record.as_ref().is_none_or(|stored| stored.task().is_none())
     }
 
-    /// Answers those whose wait is over.
-    fn tell_waiting(&mut self) {
+    /// Replies to those whose wait is over.
+    fn reply_to_waiting(&mut self) {
         if self.doubtful || self.waiting.is_empty() {
             return;
         }
@@ -344,7 +291,7 @@ impl<R: Resource> Owner<R> {
         let state = self.record.clone().map(StateOf);
         let is_over = |it: &mut Waiter<R>| is_idle || state.as_deref().is_some_and(it.enough);
         for waiter in self.waiting.extract_if(.., is_over) {
-            let _ = waiter.answer.send(state.clone());
+            let _ = waiter.reply.send(state.clone());
         }
     }
 
@@ -366,7 +313,7 @@ impl<R: Resource> Actor for Owner<R> {
 }
 
 impl<R: Resource> Supervised for Owner<R> {
-    /// The queue stays. The answer to the command in hand is lost.
+    /// The queue stays. The reply to the command in hand is lost.
     fn restarting(&mut self, _: &mut Self::Context) {
         (self.record, self.performing) = (None, None);
         (self.deciding, self.doubtful) = (false, true);

@@ -9,7 +9,7 @@ use crate::{
     printer::{Fields, Table, cell, moment, word},
 };
 use contract::{
-    DeliveryId, Patch, WebhookId,
+    DeliveryId, OrganizationId, Patch, WebhookId,
     page::Limit,
     webhooks::{
         CreateWebhook, DeleteWebhook, DeliveryAttempt, DeliveryState, EventType, GetWebhook,
@@ -32,33 +32,13 @@ pub fn webhook(cx: &Context<'_>, command: Command) -> Result<(), Failure> {
                 true => None,
                 false => Some(Failure::list("--event", event)?),
             };
-            let made = client.call(&CreateWebhook {
-                organization_id: organization,
-                url,
-                events,
-                description,
-            })?;
+            let organization_id = organization;
+            let made = client.call(&CreateWebhook { organization_id, url, events, description })?;
             with_secret(cx, &made)?;
             cx.printer.note(format_args!("next: svc webhook test {}", made.webhook.id));
             Ok(())
         }
-        Command::List { organization, all } => {
-            let (organization_id, limit) = (organization, Limit::default());
-            let webhooks =
-                client.list(all, |cursor| GetWebhooks { organization_id, limit, cursor })?;
-            lists::print(cx, &webhooks, |webhooks| {
-                let table = Table::new(["ID", "URL", "EVENTS", "STATE", "CREATED"]);
-                webhooks.iter().fold(table, |table, webhook| {
-                    table.row([
-                        webhook.id.to_string(),
-                        webhook.url.to_string(),
-                        events(webhook),
-                        state(webhook).to_owned(),
-                        moment(webhook.created_at),
-                    ])
-                })
-            })
-        }
+        Command::List { organization, all } => list(cx, &client, organization, all),
         Command::Show { webhook } => {
             cx.printer.reply(&client.call(&GetWebhook { webhook_id: webhook })?, fields)
         }
@@ -99,6 +79,28 @@ pub fn webhook(cx: &Context<'_>, command: Command) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+fn list(
+    cx: &Context<'_>,
+    client: &Client,
+    organization_id: OrganizationId,
+    all: bool,
+) -> Result<(), Failure> {
+    let limit = Limit::default();
+    let webhooks = client.list(all, |cursor| GetWebhooks { organization_id, limit, cursor })?;
+    lists::print(cx, &webhooks, |webhooks| {
+        let table = Table::new(["ID", "URL", "EVENTS", "STATE", "CREATED"]);
+        webhooks.iter().fold(table, |table, webhook| {
+            table.row([
+                webhook.id.to_string(),
+                webhook.url.to_string(),
+                events(webhook),
+                state(webhook).to_owned(),
+                moment(webhook.created_at),
+            ])
+        })
+    })
 }
 
 fn with_secret(cx: &Context<'_>, made: &WebhookWithSecret) -> Result<(), Failure> {

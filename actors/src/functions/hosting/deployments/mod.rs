@@ -261,25 +261,8 @@ impl Serves<RollbackDeployment> for Platform {
             .world
             .store
             .get_or_empty::<DeploymentHistory>(&DeploymentHistory::key(instance, target))?;
-        let nothing =
-            |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
-        let last = served.latest.front().copied();
-        let last = last.ok_or_else(|| nothing("nothing was deployed to this service yet"))?;
-        // The live revision may come from no deployment: a rollback then restores the last
-        // deployment.
         let live = seen.service(place(target).1).and_then(|service| service.live.deployment);
-        let serves = live.filter(|live| *live == last);
-        let restores = match p.to_deployment_id {
-            Some(to) if serves == Some(to) => {
-                return Err(nothing("this deployment serves already"));
-            }
-            Some(to) if served.latest.contains(&to) => Some(Earlier::Deployment(to)),
-            Some(_) => {
-                return Err(nothing("this deployment did not serve, or too long ago"));
-            }
-            None if serves.is_none() => Some(Earlier::Deployment(last)),
-            None => before(&past(&self.world, &served)?),
-        };
+        let (serves, restores) = goes_back_to(&self.world, &served, live, p.to_deployment_id)?;
         let (source, definition, image, env, base) = match (restores, &served.created) {
             (Some(Earlier::Deployment(id)), _) => {
                 let to = deployment(&self.world, id)?.state.clone();
@@ -293,7 +276,7 @@ impl Serves<RollbackDeployment> for Platform {
                 (source, Some(definition), image, env, None)
             }
             (Some(Earlier::Created) | None, _) => {
-                return Err(nothing(
+                return Err(nothing_to_restore(
                     "there is no earlier deployment; deploy a version of its template instead",
                 ));
             }
@@ -313,6 +296,37 @@ impl Serves<RollbackDeployment> for Platform {
         };
         deploy(cx, plan).await
     }
+}
+
+fn nothing_to_restore(why: &str) -> Fault {
+    Fault::NotNow(format!("{why}; listDeployments shows what there is"))
+}
+
+/// Which deployment serves, and what a rollback of the service restores: `to`, if it is named.
+fn goes_back_to(
+    world: &World,
+    served: &DeploymentHistory,
+    live: Option<DeploymentId>,
+    to: Option<DeploymentId>,
+) -> Result<(Option<DeploymentId>, Option<Earlier>), Fault> {
+    let last = served.latest.front().copied();
+    let last =
+        last.ok_or_else(|| nothing_to_restore("nothing was deployed to this service yet"))?;
+    // The live revision may come from no deployment: a rollback then restores the last
+    // deployment.
+    let serves = live.filter(|live| *live == last);
+    let restores = match to {
+        Some(to) if serves == Some(to) => {
+            return Err(nothing_to_restore("this deployment serves already"));
+        }
+        Some(to) if served.latest.contains(&to) => Some(Earlier::Deployment(to)),
+        Some(_) => {
+            return Err(nothing_to_restore("this deployment did not serve, or too long ago"));
+        }
+        None if serves.is_none() => Some(Earlier::Deployment(last)),
+        None => before(&past(world, served)?),
+    };
+    Ok((serves, restores))
 }
 
 fn past(world: &World, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {

@@ -3,5 +3,6 @@
 pub(crate) mod build;
 mod effects;
 mod rules;
+mod transitions;
 
 pub use rules::{Command, DeploymentIndex, Deployments, Effect, Outcome, State};

@@ -9,21 +9,21 @@ use crate::{
     kinds::{
         hosting::instances::{
             Definition, ServiceImage,
-            history::{Created, DeploymentHistory, Earlier, Serving},
+            history::{Created, DeploymentHistory, Earlier},
         },
         people::apps::Apps,
         world::World,
     },
     ports::sealed::Sealed,
     runtime::{
-        entries::{InState, wire_name},
+        entries::InState,
         event::Event,
         resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
     },
 };
 use contract::{
     AppId, DeploymentId, Fault, Timestamp,
-    deployments::{Deployment, DeploymentState, DeploymentStep, StepName, StepState},
+    deployments::{Deployment, DeploymentState as S},
     instances::Role,
     text::EnvName,
     webhooks::EventType,
@@ -31,7 +31,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use store::{Change, Entries, Snapshot};
+use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Deployments;
@@ -141,8 +141,39 @@ fn limit_of_earlier_versions() -> u32 {
 }
 
 impl State {
-    fn limit(&self) -> Duration {
+    /// How long it may take from its turn until it serves.
+    pub(super) fn limit(&self) -> Duration {
         Duration::from_secs(self.limit_seconds.into())
+    }
+
+    /// The state that decides: a deployment that fails is undone like one that is cancelled.
+    pub(super) fn phase(&self) -> S {
+        if self.failing { S::Cancelling } else { self.deployment.state }
+    }
+
+    /// The key of its service, of which one deployment is under way at a time.
+    pub(super) fn service(&self) -> String {
+        DeploymentHistory::key(self.deployment.instance_id, self.deployment.target)
+    }
+
+    /// The index entry of the service's queue. A deployment that leaves the queue makes the next
+    /// one the first in the same transaction.
+    pub fn queue(&self) -> DeploymentIndex {
+        DeploymentIndex::Queue { service: self.service() }
+    }
+
+    /// Whether the image is still to be built, from a repository or a folder.
+    pub fn is_built(&self) -> bool {
+        let source = &self.deployment.source;
+        self.image.reference.is_none() && (source.git.is_some() || source.folder.is_some())
+    }
+
+    /// Whether the deployment serves or has ended.
+    pub fn is_decided(&self) -> bool {
+        !matches!(
+            self.deployment.state,
+            S::Queued | S::Building | S::Deploying | S::Verifying | S::Cancelling
+        )
     }
 }
 
@@ -262,197 +293,5 @@ store::claims! {
     pub enum DeploymentClaim of Deployments {
         /// Held by the deployment of a service that is under way.
         Active { service: String } = "active",
-    }
-}
-
-use DeploymentState as S;
-
-impl State {
-    fn service(&self) -> String {
-        DeploymentHistory::key(self.deployment.instance_id, self.deployment.target)
-    }
-
-    /// The index entry of the service's queue. A deployment that leaves the queue makes the next
-    /// one the first in the same transaction.
-    pub fn queue(&self) -> DeploymentIndex {
-        DeploymentIndex::Queue { service: self.service() }
-    }
-
-    /// Whether the image is still to be built, from a repository or a folder.
-    pub fn is_built(&self) -> bool {
-        let source = &self.deployment.source;
-        self.image.reference.is_none() && (source.git.is_some() || source.folder.is_some())
-    }
-
-    /// Whether the deployment serves or has ended.
-    pub fn is_decided(&self) -> bool {
-        !matches!(
-            self.deployment.state,
-            S::Queued | S::Building | S::Deploying | S::Verifying | S::Cancelling
-        )
-    }
-
-    fn on_command(
-        mut self,
-        at: &Moment<Deployments>,
-        command: Command,
-    ) -> Result<Step<Deployments>, Fault> {
-        match command {
-            Command::Remove | Command::Supersede { .. } if self.removing => Ok(Step::keep()),
-            Command::Cancel => match self.phase() {
-                S::Queued => Ok(self.end(S::Cancelled, None, at)),
-                S::Building | S::Deploying | S::Verifying => Ok(self.cancel()),
-                S::Cancelling => Ok(Step::keep()),
-                S::Live => Err(Fault::NotNow(
-                    "this deployment serves already; go back with rollbackDeployment".into(),
-                )),
-                state => Err(Fault::NotNow(format!(
-                    "this deployment is {}, so there is nothing to cancel",
-                    wire_name(state)
-                ))),
-            },
-            Command::Supersede { rolled_back } => {
-                if self.deployment.state == S::Live {
-                    self.deployment.state = if rolled_back { S::RolledBack } else { S::Superseded };
-                    return Ok(Step::put(self));
-                }
-                Ok(Step::keep())
-            }
-            Command::Remove => {
-                self.removing = true;
-                self.in_queue = false;
-                Ok(Step::put(self))
-            }
-        }
-    }
-
-    fn overdue(mut self) -> Step<Deployments> {
-        match self.phase() {
-            S::Building | S::Deploying | S::Verifying => {
-                let limit = contract::time::span(self.limit().as_secs());
-                self.fail(format!("it was not done within {limit}"))
-            }
-            _ => {
-                self.deadline = None;
-                Step::put(self)
-            }
-        }
-    }
-
-    fn on_outcome(mut self, at: &Moment<Deployments>, outcome: Outcome) -> Step<Deployments> {
-        if self.removing {
-            return match outcome {
-                Outcome::Finished => Step::remove(),
-                _ => Step::keep(),
-            };
-        }
-        match (self.phase(), outcome) {
-            (S::Queued, Outcome::Turn) => {
-                self.enter(S::Building, StepName::Build, at);
-                self.deadline = Some(at.now + self.limit());
-                Step::put(self)
-            }
-            (S::Building, Outcome::Built { reference, replaces, base }) => {
-                self.replaces = replaces;
-                self.base = base.or(self.base);
-                self.image.reference = Some(reference.clone());
-                self.deployment.image_ref = Some(reference);
-                self.enter(S::Deploying, StepName::Start, at);
-                Step::put(self)
-            }
-            (S::Deploying, Outcome::Offered(made)) => {
-                if let Some((definition, env)) = made {
-                    (self.definition, self.env) = (Some(*definition), Some(env));
-                }
-                self.enter(S::Verifying, StepName::Health, at);
-                Step::put(self)
-            }
-            (S::Verifying | S::Cancelling, Outcome::Serves(previous)) => {
-                self.enter(S::Live, StepName::Switch, at);
-                self.begin(StepName::Drain, at);
-                self.failing = false;
-                self.deployment.error = None;
-                self.deployment.previous_deployment_id = previous;
-                self.deployment.finished_at = Some(at.now);
-                self.deadline = None;
-                let serving = Serving { id: at.id, created: self.replaces.take() };
-                let serves =
-                    Change::new().merge::<DeploymentHistory>(&self.service(), Some(serving));
-                Step::put(self).also(serves)
-            }
-            (_, Outcome::Finished) => {
-                self.close(StepState::Succeeded, at);
-                self.in_queue = false;
-                Step::put(self)
-            }
-            (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => self.fail(why),
-            (S::Cancelling, Outcome::Undone) => match self.deployment.error.clone() {
-                Some(why) => self.end(S::Failed, Some(why), at),
-                None => self.end(S::Cancelled, None, at),
-            },
-            // What has not come yet, and a late outcome of an effect that was replaced.
-            _ => Step::keep(),
-        }
-    }
-
-    /// The state that decides: a deployment that fails is undone like one that is cancelled.
-    fn phase(&self) -> DeploymentState {
-        if self.failing { S::Cancelling } else { self.deployment.state }
-    }
-
-    /// Undoes the deployment; its state is then `failed`.
-    fn fail(mut self, why: String) -> Step<Deployments> {
-        self.deployment.error = Some(why);
-        self.failing = true;
-        Step::put(self)
-    }
-
-    /// Undoes the deployment; its state is then `cancelled`.
-    fn cancel(mut self) -> Step<Deployments> {
-        self.deployment.state = S::Cancelling;
-        Step::put(self)
-    }
-
-    fn end(
-        mut self,
-        state: DeploymentState,
-        why: Option<String>,
-        at: &Moment<Deployments>,
-    ) -> Step<Deployments> {
-        let ended = if state == S::Failed { StepState::Failed } else { StepState::Skipped };
-        self.close(ended, at);
-        for step in self.deployment.steps.iter_mut().filter(|s| s.state == StepState::Pending) {
-            step.state = StepState::Skipped;
-        }
-        self.deployment.state = state;
-        self.deployment.error = why;
-        self.deployment.finished_at = Some(at.now);
-        self.deadline = None;
-        self.in_queue = false;
-        self.failing = false;
-        self.replaces = None;
-        Step::put(self)
-    }
-
-    fn enter(&mut self, state: DeploymentState, step: StepName, at: &Moment<Deployments>) {
-        self.deployment.state = state;
-        self.begin(step, at);
-    }
-
-    /// Ends the step that runs, and begins this one.
-    fn begin(&mut self, step: StepName, at: &Moment<Deployments>) {
-        self.close(StepState::Succeeded, at);
-        if let Some(step) = self.deployment.steps.iter_mut().find(|s| s.name == step) {
-            step.state = StepState::Running;
-            step.started_at = Some(at.now);
-        }
-    }
-
-    fn close(&mut self, ended: StepState, at: &Moment<Deployments>) {
-        let running = |step: &&mut DeploymentStep| step.state == StepState::Running;
-        if let Some(step) = self.deployment.steps.iter_mut().find(running) {
-            step.state = ended;
-            step.finished_at = Some(at.now);
-        }
     }
 }

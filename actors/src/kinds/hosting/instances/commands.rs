@@ -65,20 +65,7 @@ impl Instance {
                 instance.left_to = Some(organization);
                 instance.on_command(at, Command::Delete { data: false })
             }
-            Command::Delete { data } => {
-                let within = self.stop_within() + DELETE_WITHIN;
-                let mut instance = self;
-                instance.delete_data = data;
-                instance.state = S::Deleting;
-                instance.desired = DesiredState::Deleted;
-                instance.deadline = Some(now + within);
-                instance.updated_at = now;
-                instance.fail_candidates("the instance is deleted");
-                // Deletion needs no template, so the template may be deleted now.
-                let key = instance.template_id.to_string();
-                let unused = Change::new().merge::<RefCount>(&key, RefCountDelta::Subtract(1));
-                Ok(Step::put(instance).anew(Duration::ZERO).also(unused))
-            }
+            Command::Delete { data } => Ok(self.begin_delete(data, now)),
             Command::Undelete { .. } => Ok(Step::keep()),
             Command::Update { name, resources, env } => self.update(name, resources, env, now),
             Command::Observe { lost } => match self.state {
@@ -94,6 +81,20 @@ impl Instance {
             }
             Command::Withdraw(deployment, why) => self.withdraw(deployment, why),
         }
+    }
+
+    fn begin_delete(mut self, data: bool, now: Timestamp) -> Step<Instances> {
+        let within = self.stop_within() + DELETE_WITHIN;
+        self.delete_data = data;
+        self.state = InstanceState::Deleting;
+        self.desired = DesiredState::Deleted;
+        self.deadline = Some(now + within);
+        self.updated_at = now;
+        self.fail_candidates("the instance is deleted");
+        // Deletion needs no template, so the template may be deleted now.
+        let key = self.template_id.to_string();
+        let unused = Change::new().merge::<RefCount>(&key, RefCountDelta::Subtract(1));
+        Step::put(self).anew(Duration::ZERO).also(unused)
     }
 
     /// A deleted instance accepts only Delete with data, Leave and Undelete while its data is kept.

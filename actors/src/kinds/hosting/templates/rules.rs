@@ -139,25 +139,7 @@ fn on_command(
             template.featured = featured.unwrap_or(template.featured);
         }
         Command::AddVersion { version, images, replaces } => {
-            if template.versions.iter().any(|known| known.version == version.version) {
-                return Err(Fault::Exists(format!(
-                    "this template has a version {} already; versions never change",
-                    version.version
-                )));
-            }
-            if template.versions.len() >= MOST_VERSIONS {
-                return Err(Fault::NotNow(format!(
-                    "a template has at most {MOST_VERSIONS} versions; create another one"
-                )));
-            }
-            for (id, seen) in images {
-                let used = also.require(&id, &seen);
-                also = used.merge::<RefCount>(&id.to_string(), RefCountDelta::Add(1));
-            }
-            if template.current_version.as_ref().is_none_or(|current| replaces.contains(current)) {
-                template.current_version = Some(version.version.clone());
-            }
-            template.versions.push(*version);
+            also = add_version(&mut template, *version, images, &replaces)?;
         }
         Command::Delete => {
             also = also.require_absent::<RefCount>(&at.id.to_string());
@@ -170,6 +152,36 @@ fn on_command(
     }
     template.updated_at = at.now;
     Ok(Step::put(template).also(also))
+}
+
+/// Adds a version, which uses these images as they were read.
+fn add_version(
+    template: &mut Template,
+    version: TemplateVersion,
+    images: BTreeMap<ImageId, Snapshot<Images>>,
+    replaces: &[SemanticVersion],
+) -> Result<Change, Fault> {
+    if template.versions.iter().any(|known| known.version == version.version) {
+        return Err(Fault::Exists(format!(
+            "this template has a version {} already; versions never change",
+            version.version
+        )));
+    }
+    if template.versions.len() >= MOST_VERSIONS {
+        return Err(Fault::NotNow(format!(
+            "a template has at most {MOST_VERSIONS} versions; create another one"
+        )));
+    }
+    let mut uses = Change::new();
+    for (id, seen) in images {
+        uses = uses.require(&id, &seen);
+        uses = uses.merge::<RefCount>(&id.to_string(), RefCountDelta::Add(1));
+    }
+    if template.current_version.as_ref().is_none_or(|current| replaces.contains(current)) {
+        template.current_version = Some(version.version.clone());
+    }
+    template.versions.push(version);
+    Ok(uses)
 }
 
 /// How many versions of a template use each image.

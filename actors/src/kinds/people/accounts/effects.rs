@@ -13,7 +13,7 @@ use crate::{
     },
     runtime::{
         audit::Event,
-        owner::Rider,
+        messages::Rider,
         resource::{Input, Resource, Retry},
     },
 };

@@ -230,42 +230,15 @@ impl Organization {
         match command {
             Command::Rename(name) => self.name = name.unwrap_or(self.name),
             Command::Invite { invitation, known } => self.invite(at.now, invitation, known)?,
-            Command::Withdraw(id) => {
-                let is_it = |i: &Invitation| i.id == id && i.is_pending(at.now);
-                if !self.invitations.iter().any(is_it) {
-                    return Err(Fault::NotFound("pending invitation"));
-                }
-                self.invitations.retain(|i| i.id != id);
-            }
+            Command::Withdraw(id) => self.withdraw(at.now, id)?,
             Command::Accept { digest, user, email } => {
-                let no = || Fault::NotFound("invitation for this account");
-                let invitation =
-                    self.invitations.iter_mut().find(|i| i.digest == digest).ok_or_else(no)?;
-                let accepted_before = invitation.accepted_by == Some(user);
-                if accepted_before && self.members.iter().any(|m| m.user == user) {
-                    return Ok(Step::keep());
-                }
-                if !invitation.is_pending(at.now) || invitation.email.key() != email.key() {
-                    return Err(no());
-                }
-                invitation.accepted_by = Some(user);
-                let role = Role::from(invitation.role);
-                if !self.members.iter().any(|m| m.user == user) {
-                    if self.leaving.contains(&user) {
-                        return Err(Fault::Busy);
-                    }
-                    self.members.push(Member { user, role, joined_at: at.now });
-                    let membership =
-                        Membership { role, owner: false, personal: false, since: at.now };
-                    also = join(user, at.id, membership);
+                match self.accept(at, &digest, user, &email)? {
+                    Some(joined) => also = joined,
+                    None => return Ok(Step::keep()),
                 }
             }
             Command::SetRole(user, role) => {
-                if user == self.owner {
-                    return Err(Fault::NotNow(
-                        "the owner's role cannot be changed; other members' can".into(),
-                    ));
-                }
+                self.may_change(user, "the owner's role cannot be changed; other members' can")?;
                 let role = Role::from(role);
                 let member = self.member_mut(user)?;
                 member.role = role;
@@ -273,33 +246,74 @@ impl Organization {
                 also = join(user, at.id, Membership { role, owner: false, personal: false, since });
             }
             Command::Remove(user) => {
-                if user == self.owner {
-                    return Err(Fault::NotNow(
-                        "the owner cannot be removed; delete the organization instead".into(),
-                    ));
-                }
+                let owner = "the owner cannot be removed; delete the organization instead";
+                self.may_change(user, owner)?;
                 self.member_mut(user)?;
                 self.members.retain(|m| m.user != user);
                 self.leaving.push(user);
-                self.updated_at = at.now;
-                return Ok(Step::put(self).also(leave(user, at.id)));
+                also = leave(user, at.id);
             }
-            Command::Delete { cascade } => {
-                if self.personal {
-                    return Err(Fault::NotNow(
-                        "a personal organization cannot be deleted; delete its projects instead"
-                            .into(),
-                    ));
-                }
-                if cascade {
-                    return Ok(Step::delete(self));
-                }
-                self.closing = true;
-                return Ok(Step::put(self));
-            }
+            Command::Delete { cascade } => return self.delete(cascade),
         }
         self.updated_at = at.now;
         Ok(Step::put(self).also(also))
+    }
+
+    /// The membership of the account that accepts an invitation. `None`: it has done so before.
+    fn accept(
+        &mut self,
+        at: &Moment<Organizations>,
+        digest: &str,
+        user: UserId,
+        email: &Email,
+    ) -> Result<Option<Change>, Fault> {
+        let no = || Fault::NotFound("invitation for this account");
+        let invitation = self.invitations.iter_mut().find(|i| i.digest == digest).ok_or_else(no)?;
+        let is_member = self.members.iter().any(|m| m.user == user);
+        if invitation.accepted_by == Some(user) && is_member {
+            return Ok(None);
+        }
+        if !invitation.is_pending(at.now) || invitation.email.key() != email.key() {
+            return Err(no());
+        }
+        invitation.accepted_by = Some(user);
+        if is_member {
+            return Ok(Some(Change::new()));
+        }
+        if self.leaving.contains(&user) {
+            return Err(Fault::Busy);
+        }
+        let role = Role::from(invitation.role);
+        self.members.push(Member { user, role, joined_at: at.now });
+        let membership = Membership { role, owner: false, personal: false, since: at.now };
+        Ok(Some(join(user, at.id, membership)))
+    }
+
+    fn withdraw(&mut self, now: Timestamp, id: InvitationId) -> Result<(), Fault> {
+        let is_it = |i: &Invitation| i.id == id && i.is_pending(now);
+        if !self.invitations.iter().any(is_it) {
+            return Err(Fault::NotFound("pending invitation"));
+        }
+        self.invitations.retain(|i| i.id != id);
+        Ok(())
+    }
+
+    /// Refuses a change of the owner's membership.
+    fn may_change(&self, user: UserId, why_not: &str) -> Result<(), Fault> {
+        if user == self.owner { Err(Fault::NotNow(why_not.into())) } else { Ok(()) }
+    }
+
+    fn delete(mut self, cascade: bool) -> Result<Step<Organizations>, Fault> {
+        if self.personal {
+            return Err(Fault::NotNow(
+                "a personal organization cannot be deleted; delete its projects instead".into(),
+            ));
+        }
+        if cascade {
+            return Ok(Step::delete(self));
+        }
+        self.closing = true;
+        Ok(Step::put(self))
     }
 
     fn invite(

@@ -5,3 +5,4 @@ pub mod apply;
 pub mod execute;
 pub mod observe;
 pub mod plan;
+mod revisions;
