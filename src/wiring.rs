@@ -107,14 +107,14 @@ fn ports(
             Git::new(data.join("repositories"), args.builds.git_private_hosts.clone().into())
                 .map_err(|e| format!("repositories: {e}"))?,
         ),
-        folders: folders,
+        folders,
         ci: github_app(&args.builds)?,
         identities: Arc::new(Issuers::new(&args.builds.oidc_issuers)?),
         attestations: Arc::new(
             TrustedRoots::read(args.builds.trusted_roots.clone())
                 .map_err(|e| format!("the trusted roots: {e}"))?,
         ),
-        dumps: dumps,
+        dumps,
         receivers: Arc::new(HttpReceivers::new(
             args.messages.webhook_private_hosts.clone().into(),
         )?),
