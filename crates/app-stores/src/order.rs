@@ -13,9 +13,9 @@ use contract::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, io};
 
-/// A publication of one file in one store.
+/// A publication of one file in one store. `O` are the options: those of any store, or of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
+pub struct Order<O = Options> {
     /// Identifies the publication.
     pub id: PublicationId,
     /// The package name or bundle identifier of the app.
@@ -27,9 +27,17 @@ pub struct Order {
     /// Release notes by language. They go before `default_notes`.
     pub notes: BTreeMap<Language, Notes>,
     /// The choices for the store.
-    pub options: Options,
+    pub options: O,
     /// What is wanted of the store now.
     pub wanted: Wanted,
+}
+
+impl Order {
+    /// The same order with the options of one store.
+    pub(crate) fn with<O>(&self, options: O) -> Order<O> {
+        let Order { id, app, file, default_notes, notes, options: _, wanted } = self.clone();
+        Order { id, app, file, default_notes, notes, options, wanted }
+    }
 }
 
 /// A verified file of an app.

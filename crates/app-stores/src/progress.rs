@@ -52,11 +52,11 @@ impl Progress {
     }
 }
 
-/// The result of a step.
+/// The result of a step. `P` is the progress: that of any store, or of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Advanced {
+pub struct Advanced<P = Progress> {
     /// To be kept before the next step begins.
-    pub progress: Progress,
+    pub progress: P,
     /// The state of the publication. `Failed` is final: the store refused the file for good.
     pub state: PublicationState,
     /// Where the publication stands in the store's own words, such as `WAITING_FOR_REVIEW`.
@@ -71,6 +71,14 @@ pub struct Advanced {
     pub error: Option<String>,
     /// When the next step is due.
     pub next: Next,
+}
+
+impl<P> Advanced<P> {
+    /// The same result with its progress in another type.
+    pub(crate) fn map_progress<Q>(self, map: impl FnOnce(P) -> Q) -> Advanced<Q> {
+        let Advanced { progress, state, words, remote_id, url, log, error, next } = self;
+        Advanced { progress: map(progress), state, words, remote_id, url, log, error, next }
+    }
 }
 
 /// When the next step is due.

@@ -5,9 +5,9 @@ use super::{
     rules::{self, Step},
 };
 use crate::{
-    Advanced, Content, Key, Options, Order, Progress as AnyProgress, RemoteError, Store, Wanted,
+    Advanced, AppStoreConnectKey, Content, Order, RemoteError, StoreClient, Wanted,
     app_store_connect::{
-        Api, Done, Session, apple_key, shown_to,
+        Api, Done, Session, shown_to,
         upload::{AppRecord, Uploader},
     },
 };
@@ -30,49 +30,41 @@ impl AppStore {
 /// What a step works with.
 pub(super) struct Work<'a> {
     pub session: Session<'a>,
-    pub order: &'a Order,
+    pub order: &'a Order<AppStoreOptions>,
     pub content: &'a dyn Content,
-    pub options: &'a AppStoreOptions,
 }
 
 #[async_trait]
-impl Store for AppStore {
+impl StoreClient for AppStore {
+    type Key = AppStoreConnectKey;
+    type Options = AppStoreOptions;
+    type Progress = Progress;
+
     async fn advance(
         &self,
-        key: &Key,
-        order: &Order,
+        key: &AppStoreConnectKey,
+        order: &Order<AppStoreOptions>,
         content: &dyn Content,
-        progress: &AnyProgress,
-    ) -> Result<Advanced, RemoteError> {
-        let mut progress = match progress {
-            AnyProgress::None => Progress::default(),
-            AnyProgress::AppStore(progress) => progress.clone(),
-            _ => {
-                return Err(RemoteError::Refused(
-                    "This is no publication in the App Store.".into(),
-                ));
-            }
-        };
-        let Options::AppStore(options) = &order.options else {
-            return Err(RemoteError::Refused(
-                "The choices are not those for the App Store.".into(),
-            ));
-        };
-        let session = self.api.with(apple_key(key)?);
-        let work = Work { session, order, content, options };
-        let step = rules::next(&progress, order.wanted, options).map_err(RemoteError::Refused)?;
+        mut progress: Progress,
+    ) -> Result<Advanced<Progress>, RemoteError> {
+        let work = Work { session: self.api.with(key), order, content };
+        let step = rules::next(&progress, order.wanted, &order.options);
+        let step = step.map_err(RemoteError::Refused)?;
         progress.is_halted = false;
         let done = work.perform(step, &mut progress).await?;
         Ok(advanced(progress, done))
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
-        let session = self.api.with(apple_key(key)?);
-        shown_to(session, app, "appStoreVersionPhasedReleases").await
+    async fn check_access(
+        &self,
+        key: &AppStoreConnectKey,
+        app: &str,
+    ) -> Result<String, RemoteError> {
+        shown_to(self.api.with(key), app, "appStoreVersionPhasedReleases").await
     }
 }
 
-fn advanced(progress: Progress, done: Done) -> Advanced {
+fn advanced(progress: Progress, done: Done) -> Advanced<Progress> {
     let state = progress.state();
     let page = |app: &AppRecord| format!("https://apps.apple.com/app/id{}", app.id);
     Advanced {
@@ -83,7 +75,7 @@ fn advanced(progress: Progress, done: Done) -> Advanced {
         error: progress.failure().filter(|_| state == PublicationState::Failed),
         next: done.next(),
         log: done.log,
-        progress: AnyProgress::AppStore(progress),
+        progress,
     }
 }
 
@@ -93,9 +85,10 @@ impl Work<'_> {
             Step::Upload(step) => {
                 let uploader = Uploader {
                     session: self.session,
-                    order: self.order,
+                    app: &self.order.app,
+                    file: &self.order.file,
                     content: self.content,
-                    uses_non_exempt_encryption: self.options.uses_non_exempt_encryption,
+                    uses_non_exempt_encryption: self.order.options.uses_non_exempt_encryption,
                 };
                 uploader.perform(step, &mut progress.upload).await
             }

@@ -43,7 +43,7 @@ impl Work<'_> {
     }
 
     async fn act(&self, progress: &mut Progress, version: &str) -> Result<Done, RemoteError> {
-        match rules::act(progress, self.order.wanted, self.options) {
+        match rules::act(progress, self.order.wanted, &self.order.options) {
             Act::Wait => Ok(Done::after(pause(progress.stage()))),
             Act::Settle => Ok(Done::settled()),
             Act::RestHalted => {

@@ -219,7 +219,7 @@ impl Work<'_> {
 
     /// The attributes of the release that the order wants.
     pub(super) fn release_type(&self) -> Value {
-        match &self.options.release {
+        match &self.order.options.release {
             None | Some(AppStoreRelease::AfterApproval) => {
                 json!({"releaseType": "AFTER_APPROVAL", "earliestReleaseDate": null})
             }
@@ -240,7 +240,7 @@ impl Work<'_> {
     }
 
     fn wants_phases(&self) -> bool {
-        self.options.phased || self.share().is_some_and(|share| share != Percent::ALL)
+        self.order.options.phased || self.share().is_some_and(|share| share != Percent::ALL)
     }
 
     async fn versions(&self, app: &str) -> Result<Vec<Known>, RemoteError> {

@@ -24,5 +24,5 @@ pub use api::ADDRESS;
 pub(crate) use {
     access::shown_to,
     api::{Api, Request, Session},
-    step::{Done, FOLLOW_REVIEW, apple_key, checked_notes, linked, resource},
+    step::{Done, FOLLOW_REVIEW, checked_notes, linked, resource},
 };

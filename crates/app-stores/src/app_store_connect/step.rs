@@ -1,6 +1,6 @@
 //! What the steps of both stores have in common.
 
-use crate::{AppStoreConnectKey, Key, Next, Order, RemoteError};
+use crate::{Next, Order, RemoteError};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -51,20 +51,10 @@ impl Done {
     }
 }
 
-/// The key, if it is one of Apple's.
-pub(crate) fn apple_key(key: &Key) -> Result<&AppStoreConnectKey, RemoteError> {
-    match key {
-        Key::Apple(key) => Ok(key),
-        Key::Google(_) => {
-            Err(RemoteError::Refused("This needs a key of the App Store Connect API.".into()))
-        }
-    }
-}
-
 /// The release notes by language; those without one are for the language of the app. The error says
 /// which are too long.
-pub(crate) fn checked_notes<'a>(
-    order: &'a Order,
+pub(crate) fn checked_notes<'a, O>(
+    order: &'a Order<O>,
     language_of_app: &'a str,
 ) -> Result<BTreeMap<&'a str, &'a str>, RemoteError> {
     let mut notes: BTreeMap<&str, &str> = BTreeMap::new();

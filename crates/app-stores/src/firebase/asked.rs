@@ -1,6 +1,6 @@
 //! What an order asks of Firebase, checked as far as that needs no answer of Firebase. Pure.
 
-use crate::{FirebaseApp, Options, Order, RemoteError, Wanted};
+use crate::{FirebaseApp, Order, RemoteError, Wanted};
 use contract::publishing::Percent;
 
 /// The most testers and groups of one release.
@@ -8,19 +8,16 @@ const MOST_TESTERS: usize = 999;
 
 /// What an order asks.
 pub(super) struct Asked<'a> {
-    pub order: &'a Order,
-    pub options: &'a FirebaseApp,
+    pub order: &'a Order<FirebaseApp>,
     /// The id of the app.
     pub app: &'a str,
     pub notes: Option<&'a str>,
 }
 
 impl<'a> Asked<'a> {
-    pub fn of(order: &'a Order) -> Result<Asked<'a>, RemoteError> {
+    pub fn of(order: &'a Order<FirebaseApp>) -> Result<Asked<'a>, RemoteError> {
         let refused = |why: &str| Err(RemoteError::Refused(why.to_owned()));
-        let Options::Firebase(options) = &order.options else {
-            return refused("The options of the publication are not for Firebase.");
-        };
+        let options = &order.options;
         match order.wanted {
             Wanted::Released(Some(share)) if share != Percent::ALL => {
                 return refused(
@@ -42,15 +39,10 @@ impl<'a> Asked<'a> {
         let english = order.notes.iter().find(|(language, _)| language.as_str().starts_with("en"));
         let notes = order.default_notes.as_ref();
         let notes = notes.or(english.or(order.notes.iter().next()).map(|(_, text)| text));
-        Ok(Asked {
-            order,
-            options,
-            app: options.app_id.as_str(),
-            notes: notes.map(|text| text.as_str()),
-        })
+        Ok(Asked { order, app: options.app_id.as_str(), notes: notes.map(|text| text.as_str()) })
     }
 
     pub fn has_testers(&self) -> bool {
-        self.options.groups.iter().count() + self.options.testers.iter().count() > 0
+        self.order.options.groups.iter().count() + self.order.options.testers.iter().count() > 0
     }
 }

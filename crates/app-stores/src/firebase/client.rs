@@ -6,8 +6,8 @@ use super::{
     requests::{Failed, Processed, Requests, upload_within},
 };
 use crate::{
-    Advanced, Content, Key, Next, Order, Progress as AnyProgress, RemoteError, STEP_WITHIN,
-    ServiceAccount, Store,
+    Advanced, AppFile, Content, FirebaseApp, Next, Order, RemoteError, STEP_WITHIN, ServiceAccount,
+    StoreClient,
     google::{self, Failure, Google, GoogleAddresses},
 };
 use async_trait::async_trait;
@@ -79,7 +79,7 @@ async fn perform(
             p.has_notes = true;
         }
         Step::Distribute => {
-            requests.distribute(&release, asked.options).await?;
+            requests.distribute(&release, &order.options).await?;
             p.is_distributed = true;
             p.done = Some(order.wanted);
             log.push("The testers have got the release.".into());
@@ -113,7 +113,7 @@ async fn check(asked: &Asked<'_>, requests: &Requests<'_>) -> Result<(), Failed>
             return Err(RemoteError::Refused(why).into());
         }
     }
-    if asked.options.groups.iter().count() == 0 {
+    if asked.order.options.groups.iter().count() == 0 {
         return Ok(());
     }
     let known = match requests.groups().await {
@@ -123,7 +123,7 @@ async fn check(asked: &Asked<'_>, requests: &Requests<'_>) -> Result<(), Failed>
         Err(failed) => return Err(failed),
     };
     let is_unknown = |name: &&str| !known.iter().any(|known| known == name);
-    let names = asked.options.groups.iter().map(|group| group.as_str());
+    let names = asked.order.options.groups.iter().map(|group| group.as_str());
     let unknown: Vec<_> = names.filter(is_unknown).collect();
     match unknown.is_empty() {
         true => Ok(()),
@@ -193,30 +193,24 @@ fn refused(failure: &Failure, step: Option<Step>) -> RemoteError {
 }
 
 #[async_trait]
-impl Store for Firebase {
+impl StoreClient for Firebase {
+    type Key = ServiceAccount;
+    type Options = FirebaseApp;
+    type Progress = Progress;
+
     async fn advance(
         &self,
-        key: &Key,
-        order: &Order,
+        account: &ServiceAccount,
+        order: &Order<FirebaseApp>,
         content: &dyn Content,
-        progress: &AnyProgress,
-    ) -> Result<Advanced, RemoteError> {
-        let account = google::account(key)?;
-        let mut p = match progress {
-            AnyProgress::None => Progress::default(),
-            AnyProgress::Firebase(p) => p.clone(),
-            _ => {
-                return Err(RemoteError::Refused(
-                    "The publication is one of another store.".into(),
-                ));
-            }
-        };
+        mut p: Progress,
+    ) -> Result<Advanced<Progress>, RemoteError> {
         let asked = Asked::of(order)?;
         let step = progress::next(order.wanted, asked.notes.is_some(), asked.has_testers(), &p);
         let requests = self.requests(account, asked.app);
         let mut log = Vec::new();
         let performed = perform(step, &asked, &requests, content, &mut p, &mut log);
-        match google::within(self.step_within(order), performed).await {
+        match google::within(self.step_within(&order.file), performed).await {
             Ok(()) => {}
             Err(Failed::Store(error)) => return Err(error),
             Err(Failed::Refusal(failure)) => return Err(refused(&failure, Some(step))),
@@ -234,13 +228,16 @@ impl Store for Firebase {
             log,
             error: p.refused.clone(),
             next,
-            progress: AnyProgress::Firebase(p),
+            progress: p,
         })
     }
 
     /// `app` is the id of the app in Firebase, such as `1:1234567890:android:0a1b2c3d4e5f67890`.
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
-        let account = google::account(key)?;
+    async fn check_access(
+        &self,
+        account: &ServiceAccount,
+        app: &str,
+    ) -> Result<String, RemoteError> {
         self.google.sign_in(account).await?;
         match self.requests(account, app).look().await {
             Ok(()) => Ok(format!(
@@ -253,7 +250,7 @@ impl Store for Firebase {
     }
 
     /// The upload of a file is one step, however large the file is.
-    fn step_within(&self, order: &Order) -> Duration {
-        STEP_WITHIN.max(upload_within(order.file.size))
+    fn step_within(&self, file: &AppFile) -> Duration {
+        STEP_WITHIN.max(upload_within(file.size))
     }
 }

@@ -5,7 +5,7 @@ mod token;
 
 pub(crate) use failure::Failure;
 
-use crate::{Key, RemoteError, ServiceAccount};
+use crate::{RemoteError, ServiceAccount};
 use remote::{Answer, Http, Repeat};
 use reqwest::RequestBuilder;
 use std::time::Duration;
@@ -96,15 +96,4 @@ pub(crate) async fn within<E: From<RemoteError>>(
         RemoteError::Unclear(why).into()
     };
     tokio::time::timeout(limit, step).await.unwrap_or_else(|_| Err(late()))
-}
-
-/// The key of a service account, or a refusal.
-pub(crate) fn account(key: &Key) -> Result<&ServiceAccount, RemoteError> {
-    match key {
-        Key::Google(account) => Ok(account),
-        Key::Apple(_) => Err(RemoteError::Refused(
-            "The key is one of App Store Connect. Google needs the key of a service account."
-                .into(),
-        )),
-    }
 }

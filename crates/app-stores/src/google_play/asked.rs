@@ -1,7 +1,7 @@
 //! What an order asks of Google Play, checked as far as that needs no answer of Google. Pure.
 
 use super::{progress::Wish, track::Ours};
-use crate::{Options, Order, RemoteError};
+use crate::{Order, RemoteError};
 use contract::{
     Notes,
     artifacts::ArtifactKind,
@@ -14,8 +14,7 @@ const HIGHEST_PRIORITY: u8 = 5;
 
 /// What an order asks.
 pub(super) struct Asked<'a> {
-    pub order: &'a Order,
-    pub options: &'a GooglePlayOptions,
+    pub order: &'a Order<GooglePlayOptions>,
     /// The version code.
     pub code: u64,
     pub track: &'a str,
@@ -23,11 +22,9 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    pub fn of(order: &'a Order) -> Result<Asked<'a>, RemoteError> {
+    pub fn of(order: &'a Order<GooglePlayOptions>) -> Result<Asked<'a>, RemoteError> {
         let refused = |why: String| Err(RemoteError::Refused(why));
-        let Options::GooglePlay(options) = &order.options else {
-            return refused("The options of the publication are not for Google Play.".into());
-        };
+        let options = &order.options;
         let Some(track) = &options.track else {
             return refused("The publication names no track of Google Play.".into());
         };
@@ -55,7 +52,7 @@ impl<'a> Asked<'a> {
             }
         }
         let wish = Wish { wanted: order.wanted, draft: options.draft };
-        Ok(Asked { order, options, code, track: track.as_str(), wish })
+        Ok(Asked { order, code, track: track.as_str(), wish })
     }
 
     /// The release, in an app with this default language.
@@ -70,7 +67,7 @@ impl<'a> Asked<'a> {
             code: self.code,
             name: self.order.file.version.clone(),
             notes: notes.into_iter().collect(),
-            priority: self.options.in_app_update_priority,
+            priority: self.order.options.in_app_update_priority,
         }
     }
 

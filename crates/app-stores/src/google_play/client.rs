@@ -12,12 +12,11 @@ use super::{
     upload::{self, Sent},
 };
 use crate::{
-    Advanced, Content, Key, Next, Order, Progress as AnyProgress, RemoteError, ServiceAccount,
-    Store, Wanted,
+    Advanced, Content, Next, Order, RemoteError, ServiceAccount, StoreClient, Wanted,
     google::{self, Google, GoogleAddresses},
 };
 use async_trait::async_trait;
-use contract::releases::PublicationState;
+use contract::{publishing::GooglePlayOptions, releases::PublicationState};
 use std::time::Duration;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/androidpublisher";
@@ -92,7 +91,7 @@ impl GooglePlay {
             }
             Step::Commit(goal) => {
                 // A halt that waits in the console would halt nothing.
-                let stays = asked.options.changes_not_sent_for_review && goal != Goal::Halted;
+                let stays = order.options.changes_not_sent_for_review && goal != Goal::Halted;
                 edits.commit(id, progress::is_urgent(goal), stays).await?;
                 self.leases.give_back(&order.app, holder);
                 p.committed(goal, wish);
@@ -269,24 +268,18 @@ fn due(p: &Progress, wish: Wish, step: Step) -> Next {
 }
 
 #[async_trait]
-impl Store for GooglePlay {
+impl StoreClient for GooglePlay {
+    type Key = ServiceAccount;
+    type Options = GooglePlayOptions;
+    type Progress = Progress;
+
     async fn advance(
         &self,
-        key: &Key,
-        order: &Order,
+        account: &ServiceAccount,
+        order: &Order<GooglePlayOptions>,
         content: &dyn Content,
-        progress: &AnyProgress,
-    ) -> Result<Advanced, RemoteError> {
-        let account = google::account(key)?;
-        let mut p = match progress {
-            AnyProgress::None => Progress::default(),
-            AnyProgress::GooglePlay(p) => Progress::clone(p),
-            _ => {
-                return Err(RemoteError::Refused(
-                    "The publication is one of another store.".into(),
-                ));
-            }
-        };
+        mut p: Progress,
+    ) -> Result<Advanced<Progress>, RemoteError> {
         let asked = Asked::of(order)?;
         let (before, wish) = (p.words(), asked.wish);
         let step = progress::next(wish, &p);
@@ -294,7 +287,7 @@ impl Store for GooglePlay {
         let mut log = Vec::new();
         let holder = Holder::Publication(order.id);
         let performed = self.perform(step, &call, &mut p, &mut log);
-        match google::within(self.step_within(order), performed).await {
+        match google::within(self.step_within(&order.file), performed).await {
             Ok(()) => {}
             Err(Stop::EditGone(words)) => {
                 p.edit_is_gone();
@@ -334,12 +327,15 @@ impl Store for GooglePlay {
             log,
             error,
             next: due(&p, wish, step),
-            progress: AnyProgress::GooglePlay(Box::new(p)),
+            progress: p,
         })
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
-        let account = google::account(key)?;
+    async fn check_access(
+        &self,
+        account: &ServiceAccount,
+        app: &str,
+    ) -> Result<String, RemoteError> {
         self.google.sign_in(account).await?;
         self.leases.take(app, Holder::Check, false)?;
         let edits = self.edits(account, app);

@@ -6,9 +6,9 @@ use super::{
     rules::{self, Step},
 };
 use crate::{
-    Advanced, Content, Key, Options, Order, Progress as AnyProgress, RemoteError, Store,
+    Advanced, AppStoreConnectKey, Content, Order, RemoteError, StoreClient,
     app_store_connect::{
-        Api, Done, FOLLOW_REVIEW, Request, Session, apple_key, checked_notes,
+        Api, Done, FOLLOW_REVIEW, Request, Session, checked_notes,
         documents::{
             BetaAppReviewSubmission, BetaGroup, Build, BuildBetaDetail, Localization, Many, One,
         },
@@ -40,42 +40,39 @@ impl Testflight {
 /// What a step works with.
 struct Work<'a> {
     session: Session<'a>,
-    order: &'a Order,
+    order: &'a Order<TestflightOptions>,
     content: &'a dyn Content,
-    options: &'a TestflightOptions,
 }
 
 #[async_trait]
-impl Store for Testflight {
+impl StoreClient for Testflight {
+    type Key = AppStoreConnectKey;
+    type Options = TestflightOptions;
+    type Progress = Progress;
+
     async fn advance(
         &self,
-        key: &Key,
-        order: &Order,
+        key: &AppStoreConnectKey,
+        order: &Order<TestflightOptions>,
         content: &dyn Content,
-        progress: &AnyProgress,
-    ) -> Result<Advanced, RemoteError> {
-        let mut progress = match progress {
-            AnyProgress::None => Progress::default(),
-            AnyProgress::Testflight(progress) => progress.clone(),
-            _ => return Err(RemoteError::Refused("This is no publication in TestFlight.".into())),
-        };
-        let Options::Testflight(options) = &order.options else {
-            return Err(RemoteError::Refused("The choices are not those for TestFlight.".into()));
-        };
-        let session = self.api.with(apple_key(key)?);
-        let work = Work { session, order, content, options };
+        mut progress: Progress,
+    ) -> Result<Advanced<Progress>, RemoteError> {
+        let work = Work { session: self.api.with(key), order, content };
         let step = rules::next(&progress, order.wanted).map_err(RemoteError::Refused)?;
         let done = work.perform(step, &mut progress).await?;
         Ok(advanced(progress, done))
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
-        let session = self.api.with(apple_key(key)?);
-        shown_to(session, app, "builds").await
+    async fn check_access(
+        &self,
+        key: &AppStoreConnectKey,
+        app: &str,
+    ) -> Result<String, RemoteError> {
+        shown_to(self.api.with(key), app, "builds").await
     }
 }
 
-fn advanced(progress: Progress, done: Done) -> Advanced {
+fn advanced(progress: Progress, done: Done) -> Advanced<Progress> {
     let error = progress.upload.failure.as_ref().or(progress.failure.as_ref());
     let groups = progress.groups.iter().flatten();
     let state = progress.state();
@@ -87,7 +84,7 @@ fn advanced(progress: Progress, done: Done) -> Advanced {
         error: error.filter(|_| state == PublicationState::Failed).cloned(),
         next: done.next(),
         log: done.log,
-        progress: AnyProgress::Testflight(progress),
+        progress,
     }
 }
 
@@ -97,9 +94,10 @@ impl Work<'_> {
             Step::Upload(step) => {
                 let uploader = Uploader {
                     session: self.session,
-                    order: self.order,
+                    app: &self.order.app,
+                    file: &self.order.file,
                     content: self.content,
-                    uses_non_exempt_encryption: self.options.uses_non_exempt_encryption,
+                    uses_non_exempt_encryption: self.order.options.uses_non_exempt_encryption,
                 };
                 uploader.perform(step, &mut progress.upload).await
             }
@@ -125,7 +123,8 @@ impl Work<'_> {
         let found: Many<BetaGroup> = self.session.read(request.with("limit", "200")).await?;
         let all = found.data.into_iter().map(|found| group(found.id, found.attributes));
         let all: Vec<Group> = all.collect();
-        let groups = rules::chosen(&all, &self.options.groups).map_err(RemoteError::Refused)?;
+        let groups =
+            rules::chosen(&all, &self.order.options.groups).map_err(RemoteError::Refused)?;
         let done = match groups.is_empty() && !all.iter().any(|group| group.has_all_builds) {
             false => Done::silently(),
             true => Done::saying(

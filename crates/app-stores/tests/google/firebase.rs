@@ -45,7 +45,7 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     let (store, key, file) = (firebase(google), key(google), file_that(&json!({}), (3 << 20) + 1));
     let mut order = ordered(&app, &file, Wanted::Released(None));
     order.file.kind = ArtifactKind::Aab;
-    assert!(store.step_within(&order) > Duration::from_secs(130));
+    assert!(app_stores::StoreClient::step_within(&store, &order.file) > Duration::from_secs(130));
     assert_eq!(
         store.check_access(&key, &app).await.unwrap(),
         format!("The service account {CLIENT_EMAIL} opens {app} in Firebase App Distribution.")

@@ -8,7 +8,7 @@ use super::{
     troubles,
 };
 use crate::{
-    Content, Order, RemoteError,
+    AppFile, Content, RemoteError,
     app_store_connect::{
         Request, Session,
         access::find_app,
@@ -37,7 +37,9 @@ type BuildUploadFile = Resource<documents::BuildUploadFile>;
 /// One step of an upload, with what it needs.
 pub(crate) struct Uploader<'a> {
     pub session: Session<'a>,
-    pub order: &'a Order,
+    /// The bundle identifier of the app.
+    pub app: &'a str,
+    pub file: &'a AppFile,
     pub content: &'a dyn Content,
     /// The choice of the caller, for a build that does not say it itself.
     pub uses_non_exempt_encryption: Option<bool>,
@@ -60,8 +62,8 @@ impl Uploader<'_> {
     }
 
     async fn find_app(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
-        rules::check_file(&self.order.file).map_err(RemoteError::Refused)?;
-        let app = find_app(self.session, &self.order.app).await?;
+        rules::check_file(self.file).map_err(RemoteError::Refused)?;
+        let app = find_app(self.session, self.app).await?;
         let said = format!("The app is {} in App Store Connect.", app.name);
         upload.app = Some(app);
         Ok(Done::saying(said))
@@ -70,10 +72,10 @@ impl Uploader<'_> {
     /// Reads what Apple has of this version and build number, and follows it or refuses it.
     async fn seen(&self, upload: &mut Upload) -> Result<Option<Done>, RemoteError> {
         let found = self.found(app_id(upload)?, upload).await?;
-        match rules::judge(found, upload, &self.order.file) {
+        match rules::judge(found, upload, self.file) {
             Seen::Free => {
                 if self.has_build(app_id(upload)?).await? {
-                    return Err(RemoteError::Refused(rules::taken(&self.order.file)));
+                    return Err(RemoteError::Refused(rules::taken(self.file)));
                 }
                 Ok(None)
             }
@@ -104,7 +106,7 @@ impl Uploader<'_> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
-        let file = &self.order.file;
+        let file = self.file;
         let attributes = json!({
             "cfBundleShortVersionString": file.version,
             "cfBundleVersion": file.build_number,
@@ -135,7 +137,7 @@ impl Uploader<'_> {
         if let Some(file) = self.mine(&files, upload) {
             match found_file(file) {
                 FoundFile::Whole => upload.committed = true,
-                FoundFile::This(place) if place.covers(self.order.file.size) => {
+                FoundFile::This(place) if place.covers(self.file.size) => {
                     upload.place = Some(place);
                 }
                 // Apple does not tell a second time how it wants the parts.
@@ -152,8 +154,8 @@ impl Uploader<'_> {
         }
         let attributes = json!({
             "assetType": "ASSET",
-            "fileName": rules::name_at_apple(&self.order.file),
-            "fileSize": self.order.file.size,
+            "fileName": rules::name_at_apple(self.file),
+            "fileSize": self.file.size,
             "uti": "com.apple.ipa",
         });
         let to = [("buildUpload", "buildUploads", id)];
@@ -171,7 +173,7 @@ impl Uploader<'_> {
             }
         };
         let place = place(&file.data);
-        if !place.covers(self.order.file.size) {
+        if !place.covers(self.file.size) {
             return Err(RemoteError::Refused("Apple does not ask for the whole file.".into()));
         }
         upload.place = Some(place);
@@ -182,7 +184,7 @@ impl Uploader<'_> {
         let Some(place) = &mut upload.place else { return Ok(Done::silently()) };
         let Some(part) = place.parts.get(place.sent) else { return Ok(Done::silently()) };
         let end = part.offset.checked_add(part.length);
-        if end.is_none_or(|end| end > self.order.file.size) {
+        if end.is_none_or(|end| end > self.file.size) {
             return Err(RemoteError::Refused("Apple asks for more than the file has.".into()));
         }
         if part.length > LARGEST_PART {
@@ -214,7 +216,7 @@ impl Uploader<'_> {
             return Ok(start_again(upload));
         };
         if is_awaited {
-            let checksum = json!({"hash": self.order.file.sha256, "algorithm": "SHA_256"});
+            let checksum = json!({"hash": self.file.sha256, "algorithm": "SHA_256"});
             let attributes = json!({"uploaded": true, "sourceFileChecksums": {"file": checksum}});
             let body = resource("buildUploadFiles", id.as_deref(), attributes);
             let refused = self.session.ask(Request::patch(path.clone(), body)).await?.err();
@@ -329,8 +331,8 @@ impl Uploader<'_> {
     /// The upload of this version and build number, if Apple has one that did not fail.
     async fn found(&self, app: &str, now: &Upload) -> Result<Option<Found>, RemoteError> {
         let request = Request::get(format!("/v1/apps/{app}/buildUploads"))
-            .with("filter[cfBundleShortVersionString]", &self.order.file.version)
-            .with("filter[cfBundleVersion]", &self.order.file.build_number)
+            .with("filter[cfBundleShortVersionString]", &self.file.version)
+            .with("filter[cfBundleVersion]", &self.file.build_number)
             .with("filter[platform]", "IOS")
             .with("limit", "20");
         let uploads: Many<documents::BuildUpload> = self.session.read(request).await?;
@@ -354,7 +356,7 @@ impl Uploader<'_> {
         Ok(files.map(|files| files.data))
     }
 
-    /// The file of the order in an upload: one that Apple has whole, or the last place for it that
+    /// The file in an upload: one that Apple has whole, or the last place for it that
     /// can still be used.
     fn mine<'f>(
         &self,
@@ -365,7 +367,7 @@ impl Uploader<'_> {
         // A place that refuses parts may do so because another publication sent them all.
         let mine = |file: &&BuildUploadFile| {
             let is_usable = is_whole(file) || !upload.spent.contains(&file.id);
-            is_usable && rules::is_same(&file.attributes, &self.order.file)
+            is_usable && rules::is_same(&file.attributes, self.file)
         };
         let whole = files.iter().filter(mine).find(|file| is_whole(file));
         whole.or_else(|| files.iter().rfind(mine))
@@ -374,8 +376,8 @@ impl Uploader<'_> {
     async fn has_build(&self, app: &str) -> Result<bool, RemoteError> {
         let request = Request::get("/v1/builds")
             .with("filter[app]", app)
-            .with("filter[version]", &self.order.file.build_number)
-            .with("filter[preReleaseVersion.version]", &self.order.file.version)
+            .with("filter[version]", &self.file.build_number)
+            .with("filter[preReleaseVersion.version]", &self.file.version)
             .with("filter[preReleaseVersion.platform]", "IOS")
             .with("limit", "1");
         let builds: Many<documents::Anything> = self.session.read(request).await?;
