@@ -15,15 +15,13 @@ use actors::call::pipeline::Target;
 use contract::{
     Reply,
     endpoint::{
-        self, Answers, EdgeRoute, Endpoint,
-        files::{self, DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
-        install::{self as pages, InstallManifest, InstallPage},
-        oidc,
-        operators::{self as watched, ConfigSchema, Healthz, Metrics, OpenApi, Readyz},
-        payments::{self as paid, CheckoutPage, PaymentNotice},
-        pushes::{self, RepositoryPush},
-        session_routes,
-        sources::{self, PutSource},
+        self, Access, Answers, EdgeRoute, Endpoint,
+        files::{DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
+        install::{InstallManifest, InstallPage},
+        operators::{ConfigSchema, Healthz, Metrics, OpenApi, Readyz},
+        payments::{CheckoutPage, PaymentNotice},
+        pushes::RepositoryPush,
+        sources::PutSource,
     },
 };
 
@@ -70,21 +68,16 @@ answers! {
 }
 
 pub fn configure(app: &mut web::ServiceConfig) {
-    let answered = files::edge_routes().into_iter().chain(pages::edge_routes());
-    let answered = answered.chain(watched::edge_routes()).chain(pushes::edge_routes());
-    let answered = answered.chain(paid::edge_routes()).chain(sources::edge_routes());
     let mut resources = Resources::default();
-    for route in answered {
+    for route in endpoint::edge_routes() {
         resources.serve_itself(route);
     }
-    let operations = [endpoint::OPERATIONS, oidc::OPERATIONS, sources::OPERATIONS];
-    for endpoint in operations.iter().flat_map(|g| g.endpoints) {
-        resources.serve(endpoint);
-    }
-    for group in [session_routes::OPERATIONS, session_routes::GROUP] {
-        for endpoint in group.endpoints {
-            resources
-                .at(endpoint.path, |resource| resource.default_service(web::to(parse_rest::serve)));
+    for endpoint in endpoint::all() {
+        match endpoint.access {
+            _ if endpoint::is_below_base(endpoint.path) => resources.serve_session(endpoint),
+            Access::Operation(_) => resources.serve(endpoint),
+            // Answered above, or passed on to an instance by the fast path.
+            _ => {}
         }
     }
     // `/users/me` must match before `/users/{userId}`.
@@ -120,6 +113,11 @@ impl Resources {
             Method::GET => resource.route(web::get().to(handler)).route(web::head().to(handler)),
             method => resource.route(web::method(method).to(handler)),
         });
+    }
+
+    /// Serves a session route. Its method may be in the body.
+    fn serve_session(&mut self, endpoint: &Endpoint) {
+        self.at(endpoint.path, |resource| resource.default_service(web::to(parse_rest::serve)));
     }
 
     /// Serves an endpoint that is an operation of the platform.

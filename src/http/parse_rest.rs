@@ -22,10 +22,10 @@ use contract::{
     Fault, Operation,
     authentication::{GetCurrentUser, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset},
     endpoint::{
-        Answers, EdgeRoute, Endpoint,
+        AnsweredBy, Answers, EdgeRoute, Endpoint,
         session_routes::{
-            self, ChangeUser, ChangeUserObject, CurrentSession, CurrentUser, Health, HealthByPost,
-            LogIn, LogInByGet, LogOut, RequestReset, SignUp,
+            ChangeUser, ChangeUserObject, CurrentSession, CurrentUser, Health, HealthByPost, LogIn,
+            LogInByGet, LogOut, RequestReset, SessionOperations, SessionRoutes, SignUp,
         },
     },
     params,
@@ -48,7 +48,7 @@ impl contract::endpoint::Edge for Parse {
     type Answer = Result<HttpResponse, Fault>;
 }
 
-static ROUTES: LazyLock<Vec<EdgeRoute<Parse>>> = LazyLock::new(session_routes::edge_routes);
+static ROUTES: LazyLock<Vec<EdgeRoute<Parse>>> = LazyLock::new(SessionRoutes::routes);
 
 /// Answers a session route. The body may name another method than the request.
 pub async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
@@ -74,7 +74,7 @@ async fn answer(
     let is_meant =
         |endpoint: &Endpoint| endpoint.path == pattern && endpoint.method.name() == method;
     let answered = ROUTES.iter().find(|route| is_meant(route.endpoint));
-    let served = session_routes::OPERATIONS.endpoints.iter().find(|endpoint| is_meant(endpoint));
+    let served = SessionOperations::GROUP.endpoints.iter().find(|endpoint| is_meant(endpoint));
     let mut incoming = Incoming { fields: params::object(body)?, req, edge };
     incoming.add_query();
     match (answered, served) {

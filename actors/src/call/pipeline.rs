@@ -30,7 +30,7 @@ use super::{
 use crate::runtime::redecide::redecided;
 use bytes::Bytes;
 use contract::{
-    Effect, Fault, Prepared, Reply, Route, UserId, function::SessionUse, function::is_a_name,
+    Effect, Fault, Prepared, Reply, Route, UserId, assertions::is_a_name, function::SessionUse,
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -106,7 +106,7 @@ impl Default for Operations {
         let named = |route: Route<Platform>| (route.spec.name, Weighed::from(route));
         Operations {
             functions: contract::routes().map(named).collect(),
-            endpoints: contract::endpoint::all_routes().map(named).collect(),
+            endpoints: contract::endpoint::routes().map(named).collect(),
         }
     }
 }

@@ -26,7 +26,7 @@ functions! {
         /// invitation only. It stays valid: accept the invitation with `acceptInvitation`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invitation: Option<String>,
-    } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true,
+    } -> SignedIn { who: Public, effect: Change, session: Ignored, secret: true,
         errors: [
             Exists "an account with this e-mail exists",
             NotNow "registration is closed, or needs an invitation",
@@ -46,7 +46,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
     } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true,
+    { who: Public, effect: Change, session: Ignored, secret: true,
         errors: [
             Unauthenticated "the token is wrong, or this server needs no first administrator",
             Exists "there is a first administrator, or an account with this e-mail",
@@ -63,12 +63,12 @@ functions! {
         email: String,
         password: PasswordAttempt,
     } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true,
+    { who: Public, effect: Change, session: Ignored, secret: true,
         errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
     /// Read the caller's account. For a deploy token, the reply also tells what the token is.
     "getCurrentUser": GetCurrentUser {} -> Caller
-    { who: User, effect: Read, token: any, person: required }
+    { who: User, effect: Read, any_token: true, person: true }
 
     /// Change the caller's profile.
     "updateProfile": UpdateProfile {
@@ -78,7 +78,7 @@ functions! {
         avatar_url: Patch<WebUrl>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         company: Patch<NewName>,
-    } -> User { who: User, effect: Change, person: required }
+    } -> User { who: User, effect: Change, person: true }
 
     /// Change the caller's password and end every other session.
     ///
@@ -92,11 +92,11 @@ functions! {
         #[serde(default)]
         revoke_tokens: bool,
     } -> NewSession
-    { who: User, effect: Change, person: required, secret: true,
+    { who: User, effect: Change, person: true, secret: true,
         errors: [BadCredentials "the current password is wrong", RateLimited "too many wrong current passwords"] }
 
     /// End the calling session.
-    "logout": Logout {} -> Empty { who: User, effect: Change, person: required }
+    "logout": Logout {} -> Empty { who: User, effect: Change, person: true }
 
     /// List the caller's sessions.
     "svc_getSessions": GetSessions {
@@ -104,14 +104,14 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Session> { who: User, effect: Read, person: required }
+    } -> Page<Session> { who: User, effect: Read, person: true }
 
     /// End one of the caller's sessions.
     "svc_revokeSession": RevokeSession { session_id: SessionId } -> Empty
-    { who: User, effect: Change, person: required, errors: [NotFound "no such session of this account"] }
+    { who: User, effect: Change, person: true, errors: [NotFound "no such session of this account"] }
 
     /// Read how much of the caller's rate limit is left.
-    "svc_getUsage": GetUsage {} -> Usage { who: User, effect: Read, person: required }
+    "svc_getUsage": GetUsage {} -> Usage { who: User, effect: Read, person: true }
 
     /// List the changes that were made with the caller's sessions and deploy tokens.
     "svc_getAuditLog": GetOwnAuditLog {
@@ -128,7 +128,7 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<AuditEvent> { who: User, effect: Read, person: required }
+    } -> Page<AuditEvent> { who: User, effect: Read, person: true }
 
     /// Send a mail with a token for a new password.
     ///
@@ -137,7 +137,7 @@ functions! {
     /// further calls send nothing. If no mail server is configured, the token appears once in the
     /// operator's log.
     "requestPasswordReset": RequestPasswordReset { email: Email } -> Empty
-    { who: Public, effect: Change, session: ignored }
+    { who: Public, effect: Change, session: Ignored }
 
     /// Set a new password with the token from the mail.
     ///
@@ -151,7 +151,7 @@ functions! {
         #[serde(default = "yes")]
         revoke_tokens: bool,
     } -> Empty
-    { who: Public, effect: Change, session: ignored,
+    { who: Public, effect: Change, session: Ignored,
         errors: [Unauthenticated "the token is wrong, used or expired"] }
 }
 

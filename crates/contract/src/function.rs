@@ -23,10 +23,12 @@ pub enum Effect {
 /// An operation of the platform: a cloud function or an endpoint. The implementing type holds the
 /// parameters.
 pub trait Operation: Serialize + Clone + Send + Sync + 'static {
+    /// The declaration.
+    const SPEC: Spec;
     /// The name on the wire, in the log and in metrics.
-    const NAME: &'static str;
+    const NAME: &'static str = Self::SPEC.name;
     /// Whether the operation changes something.
-    const EFFECT: Effect;
+    const EFFECT: Effect = Self::SPEC.effect;
     /// The reply of a successful call.
     type Reply: Serialize + Send + 'static;
     /// The access that a caller needs.
@@ -220,9 +222,10 @@ pub struct Route<P: Server> {
 
 /// Declares a group of cloud functions.
 ///
-/// One entry declares everything about a function. The macro generates the parameters' type, its
-/// [`Function`] implementation, the group's `GROUP` constant, and the trait [`Served`] for servers
-/// of the whole group. A group that is missing in [`GROUPS`](crate::GROUPS) does not compile.
+/// One entry declares everything about a function: its properties are fields of [`Spec`]. The macro
+/// generates the parameters' type, its [`Function`] implementation, the group's `GROUP` constant, the
+/// trait [`Served`] for servers of the whole group, and their `routes`. A group that is missing in
+/// [`GROUPS`](crate::GROUPS) does not compile.
 ///
 /// [`Served`]: crate::projects::Served
 #[macro_export]
@@ -236,8 +239,8 @@ macro_rules! functions {
                 who: $who:ident $(of ($($subject:ident),+))? $(or $unnamed:ident)?,
                 effect: $effect:ident
                 $(, scope: $scope:ident $(or own $own:ident)?)?
-                $(, token: $token:ident)?
-                $(, person: $person:ident)?
+                $(, any_token: $any_token:literal)?
+                $(, person: $person:literal)?
                 $(, session: $session:ident)?
                 $(, secret: $secret:literal)?
                 $(, cost: $cost:literal)?
@@ -253,23 +256,41 @@ macro_rules! functions {
             #[allow(missing_docs, reason = "a field whose name says all needs no sentence")]
             pub struct $params { $($(#[$field_meta])* pub $field: $ty),* }
 
-            impl $params {
-                const SCOPES: &[$crate::ScopeRule] = &[$($crate::ScopeRule {
-                    scope: $crate::Scope::$scope,
-                    own: $crate::declared!(own $($own)?),
-                    when: None,
-                })?];
-            }
-
             impl $crate::Operation for $params {
-                const NAME: &'static str = $name;
-                const EFFECT: $crate::Effect = $crate::Effect::$effect;
+                const SPEC: $crate::Spec = $crate::Spec {
+                    name: $name,
+                    application: true,
+                    who: $crate::Standing::$who,
+                    unnamed: $crate::given!($(Some($crate::Standing::$unnamed))?; None),
+                    effect: $crate::Effect::$effect,
+                    scopes: &[$($crate::ScopeRule {
+                        scope: $crate::Scope::$scope,
+                        own: $crate::given!($(Some($crate::Scope::$own))?; None),
+                        when: None,
+                    })?],
+                    any_token: $crate::given!($($any_token)?; false),
+                    person: $crate::given!($($person)?; false),
+                    session: $crate::given!(
+                        $($crate::function::SessionUse::$session)?;
+                        $crate::function::SessionUse::Read
+                    ),
+                    secret: $crate::given!($($secret)?; false),
+                    creates: false,
+                    limit: None,
+                    weight: $crate::given!($($cost)?; 0),
+                    errors: &[$($(($crate::FaultKind::$kind, $why)),+)?],
+                    params: |g| <$params as schemars::JsonSchema>::json_schema(g),
+                    reply: |g| g.subschema_for::<$reply>(),
+                };
                 type Reply = $reply;
                 fn requirement(&self) -> $crate::Requirement {
                     $crate::Requirement {
-                        who: $crate::Standing::$who,
-                        scopes: Self::SCOPES.into(),
-                        subject: $crate::declared!(subject self $(, $($subject),+)?),
+                        who: Self::SPEC.who,
+                        scopes: Self::SPEC.scopes.into(),
+                        subject: $crate::given!(
+                            $($crate::Subject::from(($(self.$subject.clone()),+)))?;
+                            $crate::Subject::None
+                        ),
                     }
                 }
             }
@@ -280,26 +301,9 @@ macro_rules! functions {
         /// The functions of this group.
         pub const GROUP: $crate::function::Group = $crate::function::Group {
             name: $group,
-            functions: &[$($crate::Spec {
-                name: $name,
-                application: true,
-                who: $crate::Standing::$who,
-                unnamed: $crate::declared!(unnamed $($unnamed)?),
-                effect: $crate::Effect::$effect,
-                scopes: $params::SCOPES,
-                any_token: $crate::declared!(token $($token)?),
-                person: $crate::declared!(person $($person)?),
-                session: $crate::declared!(session $($session)?),
-                secret: $crate::declared!(secret $($secret)?),
-                creates: false,
-                limit: None,
-                weight: $crate::declared!(cost $($cost)?),
-                errors: &[$($(($crate::FaultKind::$kind, $why)),+)?],
-                params: |g| <$params as schemars::JsonSchema>::json_schema(g),
-                reply: |g| g.subschema_for::<$reply>(),
-            }),+],
+            functions: &[$(<$params as $crate::Operation>::SPEC),+],
         };
-        const _: () = $crate::function::assert_is_listed(&GROUP, $crate::GROUPS);
+        const _: () = $crate::assertions::assert_functions_are_listed(&GROUP, $crate::GROUPS);
 
         /// A server of all functions of this group.
         pub trait Served: $crate::Server $(+ $crate::Serves<$params>)+ {}
@@ -307,56 +311,24 @@ macro_rules! functions {
 
         /// The routes of this group.
         pub fn routes<P: Served>() -> Vec<$crate::Route<P>> {
-            let mut specs = GROUP.functions.iter();
-            let mut routes = Vec::new();
-            $(if let Some(spec) = specs.next() {
-                routes.push($crate::Route {
-                    spec: *spec,
-                    prepare: |_, body| Ok(std::rc::Rc::new($crate::params::read::<$params>(body)?)),
-                });
-            })+
-            routes
+            vec![$($crate::Route {
+                spec: <$params as $crate::Operation>::SPEC,
+                prepare: |_, body| Ok(std::rc::Rc::new($crate::params::read::<$params>(body)?)),
+            }),+]
         }
     };
 }
 
-/// Expands the optional properties of a declaration.
+/// What a row gives, or the default: `given!($(Some($seconds))?; None)`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! declared {
-    (subject $this:ident) => { { let _ = $this; $crate::Subject::None } };
-    (subject $this:ident, $($subject:ident),+) => { $crate::Subject::from(($($this.$subject.clone()),+)) };
-    (subject $this:ident, $($subject:ident).+) => { $crate::Subject::from($this.$($subject).+.clone()) };
-    (reply $reply:ty) => { $reply };
-    (reply $reply:ty, $created:literal) => { $crate::endpoint::Made<$reply> };
-    (is_created $reply:ident) => { { let _ = $reply; false } };
-    (is_created $reply:ident $created:literal) => { matches!($reply, $crate::endpoint::Made::Now(_)) };
-    (unnamed) => { None };
-    (unnamed $standing:ident) => { Some($crate::Standing::$standing) };
-    (own) => { None };
-    (own $own:ident) => { Some($crate::Scope::$own) };
-    (token) => { false };
-    (token any) => { true };
-    (person) => { false };
-    (person required) => { true };
-    (session) => { $crate::function::SessionUse::Read };
-    (session ignored) => { $crate::function::SessionUse::Ignored };
-    (asked $this:ident) => { true };
-    (asked $this:ident $asked:ident) => { $this.body.$asked() };
-    (when) => { None };
-    (when $when:literal) => { Some($when) };
-    (creates) => { false };
-    (creates $created:literal) => { true };
-    (cost) => { 0 };
-    (cost $cost:literal) => { $cost };
-    (limit) => { None };
-    (limit $seconds:literal) => { Some(std::time::Duration::from_secs($seconds)) };
-    (content) => { $crate::endpoint::Content::Empty };
-    (content Empty) => { $crate::endpoint::Content::Empty };
-    (content Json ($($of:tt)*)) => { $crate::endpoint::Content::Json(|g| g.subschema_for::<$($of)*>()) };
-    (content Media ($($of:tt)*)) => { $crate::endpoint::Content::Media($($of)*) };
-    (secret) => { false };
-    (secret $secret:literal) => { $secret };
+macro_rules! given {
+    (; $default:expr) => {
+        $default
+    };
+    ($given:expr; $default:expr) => {
+        $given
+    };
 }
 
 /// Declares records of the wire format: camelCase names, serialization and a schema.
@@ -371,82 +343,4 @@ macro_rules! records {
             pub struct $name { $($(#[$field_meta])* pub $field: $ty),* }
         )+
     };
-}
-
-/// Fails the build if a group is missing in `groups`: no server would serve it.
-#[allow(
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "runs in the compiler; iterators are not const"
-)]
-pub const fn assert_is_listed(group: &Group, groups: &[Group]) {
-    let mut i = 0;
-    while i < groups.len() {
-        if same(groups[i].name.as_bytes(), group.name.as_bytes()) {
-            return;
-        }
-        i += 1;
-    }
-    panic!("this group of functions is missing in `groups!` of contract/src/lib.rs");
-}
-
-/// Fails the build if two functions have the same name, or if a name does not match
-/// `[A-Za-z][A-Za-z0-9_]{0,127}`.
-#[allow(
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "runs in the compiler; iterators are not const"
-)]
-pub const fn assert_names_are_unique(groups: &[Group]) {
-    let mut g = 0;
-    while g < groups.len() {
-        let mut i = 0;
-        while i < groups[g].functions.len() {
-            let name = groups[g].functions[i].name;
-            assert!(is_a_name(name.as_bytes()), "a function's name breaks the grammar");
-            let mut h = g;
-            while h < groups.len() {
-                let mut j = if h == g { i + 1 } else { 0 };
-                while j < groups[h].functions.len() {
-                    let other = groups[h].functions[j].name;
-                    assert!(!same(name.as_bytes(), other.as_bytes()), "two functions share a name");
-                    j += 1;
-                }
-                h += 1;
-            }
-            i += 1;
-        }
-        g += 1;
-    }
-}
-
-#[allow(clippy::indexing_slicing, reason = "bounded by the loop; iterators are not const")]
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
-}
-
-/// Whether a function may have this name.
-#[allow(clippy::indexing_slicing, reason = "bounded by the loop; iterators are not const")]
-pub const fn is_a_name(name: &[u8]) -> bool {
-    if name.is_empty() || name.len() > 128 || !name[0].is_ascii_alphabetic() {
-        return false;
-    }
-    let mut i = 1;
-    while i < name.len() {
-        if !name[i].is_ascii_alphanumeric() && name[i] != b'_' {
-            return false;
-        }
-        i += 1;
-    }
-    true
 }

@@ -12,6 +12,7 @@ pub mod text;
 
 pub mod apps;
 pub mod artifacts;
+pub mod assertions;
 pub mod authentication;
 pub mod backend_instances;
 pub mod backups;
@@ -135,7 +136,7 @@ groups!(
     operators,
     service,
 );
-const _: () = function::assert_names_are_unique(GROUPS);
+const _: () = assertions::assert_names_are_unique(GROUPS);
 
 /// All functions, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = &'static Spec> {

@@ -14,7 +14,7 @@ functions! {
 
     /// Create an organization. The caller becomes its owner.
     "createOrganization": CreateOrganization { name: NewName } -> Organization
-    { who: User, effect: Change, person: required }
+    { who: User, effect: Change, person: true }
 
     /// Read an organization with its members.
     "getOrganization": GetOrganization { organization_id: OrganizationId } -> Organization
@@ -81,7 +81,7 @@ functions! {
 
     /// Accept an invitation. A second acceptance changes nothing.
     "acceptInvitation": AcceptInvitation { token: String } -> Organization
-    { who: User, effect: Change, person: required, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
+    { who: User, effect: Change, person: true, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
 
     /// Change the role of a member.
     "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization

@@ -44,7 +44,7 @@ functions! {
         #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
         app_ids: BoundedSet<AppId, 0, MOST_SERVED>,
     } -> ClaimedBuild
-    { who: User, effect: Change, scope: BuildRun, person: required, secret: true,
+    { who: User, effect: Change, scope: BuildRun, person: true, secret: true,
       errors: [
           NotFound "no such organization or app, or one that the caller may not see",
           Forbidden "the caller is neither owner nor admin of an organization that is named, or of an app's",

@@ -24,7 +24,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         expires_at: Patch<Timestamp>,
     } -> NewDeployToken
-    { who: Member of (app_id), effect: Change, person: required, secret: true,
+    { who: Member of (app_id), effect: Change, person: true, secret: true,
       errors: [NotNow "the caller is a superadmin and no member of the app's organization"] }
 
     /// List the deploy tokens of an app, or the caller's own. The master key lists all tokens.

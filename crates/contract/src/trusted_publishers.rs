@@ -48,7 +48,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issuer: Option<WebUrl>,
     } -> TrustedPublisher
-    { who: OwnerOrAdmin of (app_id), effect: Change, person: required,
+    { who: OwnerOrAdmin of (app_id), effect: Change, person: true,
       errors: [Exists "the app trusts this workflow already",
         NotNow "the app has 20 trusted publishers, or the caller reaches it as a superadmin only"] }
 

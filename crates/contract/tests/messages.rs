@@ -29,7 +29,7 @@ impl<O: Operation> Serves<O> for Nobody {
 }
 
 fn routes() -> Vec<Route<Nobody>> {
-    contract::routes::<Nobody>().chain(contract::endpoint::all_routes::<Nobody>()).collect()
+    contract::routes::<Nobody>().chain(contract::endpoint::routes::<Nobody>()).collect()
 }
 
 /// The problems of a body.

@@ -95,7 +95,7 @@ impl Client {
     /// change once. A reply with a secret comes once, so such a call is not repeated after its answer
     /// was lost.
     pub async fn call<F: Function>(&self, params: &F) -> Result<F::Reply, Error> {
-        self.function(F::NAME, F::EFFECT, has_secret(F::NAME), None, params).await
+        self.function(&F::SPEC, None, params).await
     }
 
     /// Makes a change with this idempotency key, of at most 256 characters. Further calls of the
@@ -106,13 +106,12 @@ impl Client {
         idempotency_key: &str,
         params: &F,
     ) -> Result<F::Reply, Error> {
-        let key = Some(idempotency_key);
-        self.function(F::NAME, F::EFFECT, has_secret(F::NAME), key, params).await
+        self.function(&F::SPEC, Some(idempotency_key), params).await
     }
 
     /// Calls a function whose parameters are known only at run time.
     pub async fn call_untyped(&self, spec: &Spec, params: &Value) -> Result<Value, Error> {
-        self.function(spec.name, spec.effect, spec.secret, None, params).await
+        self.function(spec, None, params).await
     }
 
     /// Reads all pages of a list. `page` makes the parameters of the page at a cursor.
@@ -183,9 +182,7 @@ impl Client {
 
     async fn function<P, R>(
         &self,
-        name: &str,
-        effect: Effect,
-        secret: bool,
+        spec: &Spec,
         idempotency_key: Option<&str>,
         params: &P,
     ) -> Result<R, Error>
@@ -193,14 +190,18 @@ impl Client {
         P: Serialize + Sync,
         R: DeserializeOwned,
     {
-        let url = format!("{}/functions/{name}", self.base_url);
-        let change = effect == Effect::Change;
+        let url = format!("{}/functions/{}", self.base_url, spec.name);
+        let change = spec.effect == Effect::Change;
         let key = change.then(|| match idempotency_key {
             Some(key) => key.to_owned(),
             None => Ulid::generate().to_string(),
         });
-        let about =
-            About { url: &url, change, repeats_lost: !secret, idempotency_key: key.as_deref() };
+        let about = About {
+            url: &url,
+            change,
+            repeats_lost: !spec.secret,
+            idempotency_key: key.as_deref(),
+        };
         let answered: Result<Success<R>, Error> = self.exchange(about, params).await;
         match answered {
             Ok(success) => Ok(success.result),
@@ -266,10 +267,6 @@ fn outcome(answered: &Result<Answer, reqwest::Error>) -> Outcome {
         Err(error) if error.is_connect() => Outcome::NotSent,
         Err(_) => Outcome::Lost,
     }
-}
-
-fn has_secret(function: &str) -> bool {
-    contract::all().any(|spec| spec.name == function && spec.secret)
 }
 
 #[cfg(test)]

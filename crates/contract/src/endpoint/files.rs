@@ -3,7 +3,7 @@
 use super::Received;
 
 edge_endpoints! {
-    group "Uploads and downloads";
+    group Transfers "Uploads and downloads";
 
     /// Upload the bytes of an artifact, whole or in parts.
     ///

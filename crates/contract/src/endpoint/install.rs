@@ -2,7 +2,7 @@
 //! nobody can guess. Everyone with the URL may install.
 
 edge_endpoints! {
-    group "Install pages";
+    group InstallPages "Install pages";
 
     /// The page to install a release, with a QR code of its URL.
     "installPage": Get "/install/{releaseId}" => InstallPage

@@ -1,8 +1,8 @@
-//! Endpoints: everything that is not a cloud function, each at its own path. This module declares
-//! the endpoints that open and finalize uploads, which the platform serves. The endpoints of the
-//! edge have a module for each group.
+//! Endpoints: everything that is not a cloud function, each at its own path. Each group of endpoints
+//! has a module, and a line in [`GROUPS`].
 
 #[macro_use]
+mod tables;
 mod declaration;
 pub mod files;
 pub mod install;
@@ -13,22 +13,69 @@ pub mod payments;
 pub mod pushes;
 pub mod session_routes;
 pub mod sources;
+pub mod uploads;
 
 pub use declaration::*;
 pub use operators::{
     ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck,
 };
-
-use crate::{
-    AppId, ArtifactId, BoundedSet, BuildId, Channel, Name, Notes, Route, Sha256, Timestamp,
-    VersionName, WebUrl,
-    apps::Platform,
-    artifacts::{Artifact, ArtifactState, ProvenancePath},
-    releases::Target,
-    text::{FileName, RunnerKey},
+pub use uploads::{
+    BuildOfRunner, CreateUploadUrl, DeclaredProvenance, FinalizeArtifact, FinalizeRequest,
+    PART_SIZE, Received, ReleaseRequest, UploadUrl, UploadUrlRequest,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+
+use crate::{Route, Server};
+
+/// Lists the groups of endpoints, and who serves each:
+///
+/// - `platform`: the platform, through the same pipeline as functions;
+/// - `edge`: the edge itself, at their paths;
+/// - `other`: a part of the edge of its own. It passes requests on to instances, and answers those
+///   session routes that are no operations.
+macro_rules! groups {
+    ($($(platform $p:ident::$platform:ident)? $(edge $e:ident::$edge:ident)? $(other $o:ident::$other:ident)?;)+) => {
+        /// All groups of endpoints, in the order of the documentation.
+        pub const GROUPS: &[EndpointGroup] = &[
+            $($($p::$platform::GROUP,)? $($e::$edge::GROUP,)? $($o::$other::GROUP,)?)+
+        ];
+
+        /// The routes of every endpoint of the platform.
+        pub fn routes<P: Server>() -> impl Iterator<Item = Route<P>>
+        where
+            $($($p::$platform: ServedBy<P>,)?)+
+        {
+            [$($($p::$platform::routes(),)?)+].into_iter().flatten()
+        }
+
+        /// The routes of every endpoint that the edge answers at its path.
+        pub fn edge_routes<E: Edge>() -> impl Iterator<Item = EdgeRoute<E>>
+        where
+            $($($e::$edge: AnsweredBy<E>,)?)+
+        {
+            [$($($e::$edge::routes(),)?)+].into_iter().flatten()
+        }
+    };
+}
+
+groups! {
+    platform uploads::Uploads;
+    platform oidc::KeylessCi;
+    platform sources::Folders;
+    edge files::Transfers;
+    edge sources::FolderArchives;
+    edge install::InstallPages;
+    edge payments::Payments;
+    edge pushes::RepositoryWebhooks;
+    other instances::Instances;
+    platform session_routes::SessionOperations;
+    other session_routes::SessionRoutes;
+    edge operators::OperatorEndpoints;
+}
+
+/// All endpoints, in the order of the documentation.
+pub fn all() -> impl Iterator<Item = &'static Endpoint> {
+    GROUPS.iter().flat_map(|group| group.endpoints)
+}
 
 /// The prefix of function calls and session routes.
 pub const BASE_PATH: &str = "/backend";
@@ -45,231 +92,4 @@ pub const fn is_below_base(path: &str) -> bool {
         i += 1;
     }
     path.len() > base.len() && path[base.len()] == b'/'
-}
-
-/// All endpoints, in the order of the documentation.
-pub const GROUPS: &[EndpointGroup] = &[
-    OPERATIONS,
-    oidc::OPERATIONS,
-    sources::OPERATIONS,
-    files::GROUP,
-    sources::GROUP,
-    install::GROUP,
-    payments::GROUP,
-    pushes::GROUP,
-    instances::GROUP,
-    session_routes::OPERATIONS,
-    session_routes::GROUP,
-    operators::GROUP,
-];
-
-/// All endpoints, in the order of the documentation.
-pub fn all() -> impl Iterator<Item = &'static Endpoint> {
-    GROUPS.iter().flat_map(|group| group.endpoints)
-}
-
-/// A server of every endpoint of the platform.
-pub trait ServesAll: Served + oidc::Served + sources::Served + session_routes::Served {}
-impl<P: Served + oidc::Served + sources::Served + session_routes::Served> ServesAll for P {}
-
-/// The routes of every endpoint of the platform.
-pub fn all_routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
-    let routes = routes().into_iter().chain(oidc::routes()).chain(sources::routes());
-    routes.chain(session_routes::routes())
-}
-
-endpoints! {
-    group "Artifact endpoints";
-
-    /// Open an upload, or resume an open one.
-    ///
-    /// With `size` and `sha256`, the service resumes an open upload of the same bytes, or finds the
-    /// app's artifact with these bytes. Send the bytes to `uploadUrl`, then finalize the artifact.
-    "createUploadUrl": Post "/api/v1/artifacts/upload-url" => CreateUploadUrl {} with UploadUrlRequest => UploadUrl
-    {
-        who: Member of (body.app_id),
-        effect: Change,
-        scopes: [ArtifactUpload],
-        created: "The upload is open.",
-        done: "The same upload is open and is resumed at `offset`, or the app already has these bytes.",
-        errors: [TooLarge "the file exceeds the maximum size of an artifact", NotNow "100 uploads of the app are open"],
-    }
-
-    /// Verify the uploaded bytes, and create or extend a release on request.
-    ///
-    /// The call waits for the verification. Another call with the same artifact gets the same
-    /// answer.
-    "finalizeArtifact": Post "/api/v1/artifacts/{artifactId}/finalize" => FinalizeArtifact
-    { artifact_id: ArtifactId = "artifact" } with FinalizeRequest => Artifact
-    {
-        who: Member of (artifact_id),
-        effect: Change,
-        scopes: [
-            ArtifactUpload,
-            ReleaseCreate when releases "with `createRelease`",
-            ReleasePublish or own ReleaseCreate when publishes "with `createRelease.publish`"
-        ],
-        limit: 310,
-        created: "This call verified the artifact.",
-        done: "The artifact was verified before.",
-        errors: [
-            NotNow "bytes are missing (`offset` is the number of stored bytes), or the release is not possible",
-            NotAsDeclared "the bytes are not as declared; open a new upload",
-            NoAnswer "the verification takes longer; call again",
-        ],
-    }
-}
-
-/// The size of the parts that clients should send, in bytes.
-pub const PART_SIZE: u64 = 8 << 20;
-
-/// `POST /api/v1/artifacts/upload-url`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct UploadUrlRequest {
-    /// The app that the artifact belongs to.
-    pub app_id: AppId,
-    /// The platform. It must match the kind of the file.
-    pub platform: Platform,
-    /// The file's name. Its extension is the kind: `.ipa`, `.apk` or `.aab`.
-    pub file_name: FileName,
-    /// The expected version in the file. The default is the version in the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<VersionName>,
-    /// The size in bytes. With `size` and `sha256`, an open upload of the same bytes is resumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-    /// The hash of the whole file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<Sha256>,
-    /// The expected build number in the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub build_number: Option<Name>,
-    /// The name of the build profile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<Name>,
-    /// Where the file comes from. Ignored for the file of a build.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provenance: Option<DeclaredProvenance>,
-    /// The build that made the file. Only the runner that has the build may name it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub build: Option<BuildOfRunner>,
-}
-
-/// A build, with the key of the runner that has it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct BuildOfRunner {
-    /// The build.
-    pub build_id: BuildId,
-    /// The key of the runner.
-    pub runner: RunnerKey,
-}
-
-/// The origin of a file, as its uploader declares it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DeclaredProvenance {
-    /// How the build was started and uploaded.
-    pub path: ProvenancePath,
-    /// The source repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repository: Option<Name>,
-    /// The source commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<Name>,
-    /// The source branch or tag.
-    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
-    pub git_ref: Option<Name>,
-    /// The URL of the CI run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_url: Option<WebUrl>,
-}
-
-/// The reply of `POST /api/v1/artifacts/upload-url`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UploadUrl {
-    /// The artifact that the upload belongs to.
-    pub artifact_id: ArtifactId,
-    /// `pending`, or `verifying` or `verified` if the app already has these bytes.
-    pub state: ArtifactState,
-    /// The number of bytes that are stored durably.
-    pub offset: u64,
-    /// The URL for the bytes. Missing if the service needs no bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upload_url: Option<String>,
-    /// The HTTP method of the upload: `PUT`.
-    pub method: String,
-    /// Headers that the upload must have.
-    pub headers: std::collections::BTreeMap<String, String>,
-    /// The maximum size of an artifact, in bytes.
-    pub max_bytes: u64,
-    /// When the URL expires.
-    pub expires_at: Timestamp,
-    /// The size of the parts that clients should send, in bytes.
-    #[serde(default)]
-    pub part_size: u64,
-}
-
-/// The reply of a `PUT` to an upload URL.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Received {
-    /// The artifact.
-    pub artifact_id: ArtifactId,
-    /// The number of bytes that are stored durably.
-    pub received: u64,
-}
-
-/// `POST /api/v1/artifacts/{artifactId}/finalize`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FinalizeRequest {
-    /// The hash of the whole file. It must match the stored bytes.
-    pub sha256: Sha256,
-    /// The size in bytes. It must match the stored bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-    /// The attestation of the build: a Sigstore bundle with SLSA provenance of this file, such as
-    /// GitHub's `attest-build-provenance` makes. The run must be one of a trusted publisher of the
-    /// app. It can also be given later, by repeating the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attestation: Option<serde_json::Map<String, serde_json::Value>>,
-    /// The release that gets the artifact after its verification. The call creates the release, or
-    /// adds the artifact if the release exists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub create_release: Option<ReleaseRequest>,
-}
-
-impl FinalizeRequest {
-    /// The request for a file, and nothing beyond its verification.
-    pub fn of(sha256: Sha256, size: Option<u64>) -> Self {
-        FinalizeRequest { sha256, size, attestation: None, create_release: None }
-    }
-
-    fn releases(&self) -> bool {
-        self.create_release.is_some()
-    }
-
-    fn publishes(&self) -> bool {
-        self.create_release.as_ref().is_some_and(|release| !release.publish.is_empty())
-    }
-}
-
-/// The release that gets an artifact. A repeated request changes nothing.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ReleaseRequest {
-    /// The channel.
-    pub channel: Channel,
-    /// The default is the artifact's version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<VersionName>,
-    /// The release notes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notes: Option<Notes>,
-    /// The targets to publish the release to. The default is none.
-    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
-    pub publish: BoundedSet<Target, 0, 5>,
 }

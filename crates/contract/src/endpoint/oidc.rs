@@ -3,15 +3,16 @@
 use crate::trusted_publishers::{ExchangedToken, IdentityExchange};
 
 endpoints! {
-    group "Keyless CI";
+    group KeylessCi "Keyless CI";
 
     /// Exchange the identity token of a CI job for a deploy token.
     ///
     /// The app must have a trusted publisher that matches the job, or the job must be one that the
     /// service began for a build in the operator's repository. An identity token can be exchanged
     /// once.
-    "exchangeIdentity": Post "/api/v1/oidc/exchange" => ExchangeIdentity {} with IdentityExchange => ExchangedToken
+    "exchangeIdentity": Post "/api/v1/oidc/exchange" => ExchangeIdentity {} -> ExchangedToken
     {
+        body: IdentityExchange,
         who: Public,
         effect: Change,
         secret: true,

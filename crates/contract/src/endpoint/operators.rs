@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 edge_endpoints! {
-    group "Operator endpoints";
+    group OperatorEndpoints "Operator endpoints";
 
     /// Whether the process is alive.
     "healthz": Get "/healthz" => Healthz

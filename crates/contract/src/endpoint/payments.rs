@@ -3,7 +3,7 @@
 use crate::checkouts::NoticeReceived;
 
 edge_endpoints! {
-    group "Payments";
+    group Payments "Payments";
 
     /// Report a payment, a refund, a dispute or a change of a subscription.
     ///

@@ -3,7 +3,7 @@
 use crate::repositories::PushReceived;
 
 edge_endpoints! {
-    group "Webhooks of repositories";
+    group RepositoryWebhooks "Webhooks of repositories";
 
     /// Report a push to the connected repository of an app. The service then checks it again.
     ///

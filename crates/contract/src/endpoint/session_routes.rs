@@ -13,14 +13,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 endpoints! {
-    group "Session routes";
+    group SessionOperations "Session routes";
 
     /// Read the calling session.
-    "currentSession": Get "/backend/sessions/me" => CurrentSession {} with Empty => ParseSession
+    "currentSession": Get "/backend/sessions/me" => CurrentSession {} -> ParseSession
     {
+        body: Empty,
         who: User,
         effect: Read,
-        person: required,
+        person: true,
         done: "The session.",
         errors: [InvalidSession "the session is invalid"],
     }
@@ -30,11 +31,12 @@ endpoints! {
     /// A new password needs the current one, unless the session began within ten minutes. It ends
     /// every other session, and the reply contains the token of a new session. A mail tells the user
     /// of it.
-    "changeUser": Put "/backend/users/{userId}" => ChangeUser { user_id: UserId = "user" } with UserChange => UserChanged
+    "changeUser": Put "/backend/users/{userId}" => ChangeUser { user_id: UserId = "user" } -> UserChanged
     {
+        body: UserChange,
         who: User,
         effect: Change,
-        person: required,
+        person: true,
         secret: true,
         done: "The account is changed.",
         errors: [
@@ -47,7 +49,7 @@ endpoints! {
 }
 
 edge_endpoints! {
-    group "Session routes";
+    group SessionRoutes "Session routes";
 
     /// Sign in.
     "logIn": Post "/backend/login" => LogIn

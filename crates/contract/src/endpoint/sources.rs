@@ -12,16 +12,17 @@ pub const MAX_UNPACKED: u64 = 512 << 20;
 pub const MAX_FILES: u64 = 20_000;
 
 endpoints! {
-    group "Folders";
+    group Folders "Folders";
 
     /// Get the URL to which the archive of a folder is sent.
     ///
     /// Send the archive to `uploadUrl`, then deploy it: `triggerDeployment` with the source
     /// `{"folder": {"sha256": …}}`. The service keeps an archive for a day after it was sent or
     /// deployed last, and the last 20 of an app.
-    "createSourceUrl": Post "/api/v1/apps/{appId}/sources" => CreateSourceUrl
-    { app_id: AppId = "app" } with SourceUrlRequest => SourceUrl
+    "createSourceUrl": Post "/api/v1/apps/{appId}/sources"
+    => CreateSourceUrl { app_id: AppId = "app" } -> SourceUrl
     {
+        body: SourceUrlRequest,
         who: Member of (app_id),
         effect: Read,
         scopes: [Deploy],
@@ -31,7 +32,7 @@ endpoints! {
 }
 
 edge_endpoints! {
-    group "Archives of folders";
+    group FolderArchives "Archives of folders";
 
     /// Send the archive of a folder: a tar file, compressed with gzip.
     ///

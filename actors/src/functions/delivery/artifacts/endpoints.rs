@@ -31,7 +31,7 @@ use contract::{
     AppId, ArtifactId, BuildId, Fault, Serves, Subject, Timestamp,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     endpoint::{
-        CreateUploadUrl, FinalizeArtifact, FinalizeRequest, Made, PART_SIZE, UploadUrl,
+        CreateUploadUrl, Created, FinalizeArtifact, FinalizeRequest, PART_SIZE, UploadUrl,
         UploadUrlRequest,
     },
 };
@@ -51,7 +51,7 @@ impl Serves<CreateUploadUrl> for Platform {
         &self,
         cx: &Call,
         CreateUploadUrl { body: request }: CreateUploadUrl,
-    ) -> Result<Made<UploadUrl>, Fault> {
+    ) -> Result<Created<UploadUrl>, Fault> {
         let kind = check_kind(&request, &cx.ancestry.app()?.1.state)?;
         if request.size.is_some_and(|size| size > self.settings.largest_artifact) {
             return Err(Fault::TooLarge { limit: self.settings.largest_artifact });
@@ -61,7 +61,7 @@ impl Serves<CreateUploadUrl> for Platform {
         }
         let origin = origin_of(self, cx, &request)?;
         if let Some(known) = find_upload(self, cx, &request, kind, origin.build()).await? {
-            return Ok(Made::Before(known));
+            return Ok(Created::Before(known));
         }
         let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
         if open? >= MOST_OPEN {
@@ -75,7 +75,7 @@ impl Serves<CreateUploadUrl> for Platform {
         let upload = new_upload(id, kind, request.clone(), origin, cx.now, expires_at);
         let reply = upload_url(self, id, 0, expires_at);
         let reply = cx.to::<Artifacts>(id).create(upload, move |_| Ok(reply.clone())).await?;
-        Ok(Made::Now(reply))
+        Ok(Created::Now(reply))
     }
 }
 
@@ -215,7 +215,7 @@ async fn finalize(
     cx: &Call,
     id: ArtifactId,
     request: FinalizeRequest,
-) -> Result<Made<Artifact>, Fault> {
+) -> Result<Created<Artifact>, Fault> {
     let world = &cx.world;
     let attestation = match &request.attestation {
         Some(bundle) => {
@@ -259,7 +259,7 @@ async fn finalize(
     if let Some(release) = create_release {
         bring_to_release(cx, &artifact, &release).await?;
     }
-    Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
+    Ok(if begun { Created::Now(artifact) } else { Created::Before(artifact) })
 }
 
 pub fn read_upload(world: &World, id: ArtifactId) -> Result<Snapshot<Artifacts>, Fault> {
@@ -277,9 +277,9 @@ impl Serves<FinalizeArtifact> for Platform {
         &self,
         cx: &Call,
         FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
-    ) -> Result<Made<Artifact>, Fault> {
+    ) -> Result<Created<Artifact>, Fault> {
         let made = finalize(cx, artifact_id, body).await?;
-        cx.keep(&made, matches!(made, Made::Now(_)));
+        cx.keep(&made, matches!(made, Created::Now(_)));
         Ok(made)
     }
 }
