@@ -2,7 +2,7 @@
 
 use crate::{
     adapters::{
-        attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
+        attestations::TrustedRoots, binaries::Vault, clock, credential_files::CredentialOpener,
         dumps::DumpFolder, folders::FolderStore, git::Git, github::GithubApp, loopback::Loopback,
         machine::ThisMachine, mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
         receivers::HttpReceivers, recipes, registries,
@@ -94,7 +94,7 @@ fn ports(
         binaries: vault,
         mail: mail(args.messages.mail_url.as_deref(), &args.messages.mail_from)?,
         stores: Arc::new(stores(&args.stores)?),
-        credential_files: Arc::new(Files::default()),
+        credential_files: Arc::new(CredentialOpener::default()),
         payments: Arc::new(payment_providers(&args.commerce)?),
         shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
         engine: Arc::new(

@@ -70,7 +70,7 @@ pub fn write_context(
         append(&mut context, "Dockerfile", size, false, dockerfile)?;
     }
     each_file(archive, packed, |file, content| {
-        let File { path, size, executable } = file;
+        let ArchivedFile { path, size, executable } = file;
         if dockerfile.is_none() {
             return append(&mut context, &path, size, executable, content);
         }
@@ -106,7 +106,7 @@ fn append(
 }
 
 /// A regular file of an archive.
-struct File {
+struct ArchivedFile {
     /// Relative, without `.` and `..`.
     path: String,
     size: u64,
@@ -117,7 +117,7 @@ struct File {
 fn each_file(
     archive: impl Read,
     packed: u64,
-    mut take: impl FnMut(File, &mut dyn Read) -> Result<(), ArchiveError>,
+    mut take: impl FnMut(ArchivedFile, &mut dyn Read) -> Result<(), ArchiveError>,
 ) -> Result<(), ArchiveError> {
     let most = (packed.saturating_mul(HIGHEST_RATIO)).clamp(ALWAYS_ALLOWED, MAX_UNPACKED);
     let unpacked = Limited { inner: GzDecoder::new(archive), left: most };
@@ -148,7 +148,7 @@ fn each_file(
             return Err(refused(format!("{path:?} is in the archive twice")));
         }
         let executable = entry.header().mode().is_ok_and(|mode| mode & 0o111 != 0);
-        take(File { path, size, executable }, &mut entry)?;
+        take(ArchivedFile { path, size, executable }, &mut entry)?;
     }
     // The tar file ends before the checksum of gzip, which is compared only now.
     io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(unread)?;

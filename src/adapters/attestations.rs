@@ -15,22 +15,22 @@ use std::{
 
 /// The trusted roots, read again when their files change.
 pub struct TrustedRoots {
-    known: Arc<Known>,
+    known: Arc<KnownRoots>,
 }
 
-struct Known {
+struct KnownRoots {
     folder: Option<PathBuf>,
     read: Mutex<Read>,
 }
 
 struct Read {
     /// The files as they were.
-    files: Vec<File>,
+    files: Vec<FileVersion>,
     roots: Arc<Roots>,
 }
 
 /// The name, the time of the last change, and the size of a file.
-type File = (PathBuf, SystemTime, u64);
+type FileVersion = (PathBuf, SystemTime, u64);
 
 impl TrustedRoots {
     /// The roots in the `.json` files of a folder; without a folder, those of the program.
@@ -41,11 +41,11 @@ impl TrustedRoots {
             None => Roots::built_in().map_err(|e| e.to_string())?,
         };
         let read = Read { files: files.unwrap_or_default(), roots: Arc::new(roots) };
-        Ok(TrustedRoots { known: Arc::new(Known { folder, read: Mutex::new(read) }) })
+        Ok(TrustedRoots { known: Arc::new(KnownRoots { folder, read: Mutex::new(read) }) })
     }
 }
 
-impl Known {
+impl KnownRoots {
     /// The roots as their files are now. Files that cannot be used change nothing.
     fn current(&self) -> Arc<Roots> {
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl Known {
 }
 
 /// The files of a folder in the order of their names.
-fn list(folder: &Path) -> io::Result<Vec<File>> {
+fn list(folder: &Path) -> io::Result<Vec<FileVersion>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -80,7 +80,7 @@ fn list(folder: &Path) -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-fn read(files: &[File]) -> Result<Roots, String> {
+fn read(files: &[FileVersion]) -> Result<Roots, String> {
     if files.is_empty() {
         return Err("the folder of trusted roots has no .json file".into());
     }

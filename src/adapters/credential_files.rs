@@ -2,7 +2,7 @@
 
 use crate::process;
 use actors::{
-    ports::credentials::{CredentialFiles, Opened, Refused, Secret, Upload},
+    ports::credentials::{CredentialContents, CredentialFiles, Refused, Secret, Upload},
     runtime::turns::{NoTurn, Tenant, Turns},
 };
 use app_stores::{AppStoreConnectKey, Pem, ServiceAccount};
@@ -20,24 +20,24 @@ use std::thread;
 use tokio::sync::oneshot;
 
 /// Opens files, some of which take tenths of a second of a processor.
-pub struct Files(Turns<Tenant>);
+pub struct CredentialOpener(Turns<Tenant>);
 
-impl Default for Files {
+impl Default for CredentialOpener {
     /// One processor is left for everything else.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Files(Turns::halved(processors.saturating_sub(1).max(1)))
+        CredentialOpener(Turns::halved(processors.saturating_sub(1).max(1)))
     }
 }
 
 #[async_trait]
-impl CredentialFiles for Files {
+impl CredentialFiles for CredentialOpener {
     async fn open(
         &self,
         tenant: Tenant,
         upload: Upload,
         now: Timestamp,
-    ) -> Result<Result<Opened, Refused>, NoTurn> {
+    ) -> Result<Result<CredentialContents, Refused>, NoTurn> {
         let turn = self.0.take(tenant).await?;
         let (tell, told) = oneshot::channel();
         // A thread of its own: the priority would stay with one that does other work later.
@@ -62,7 +62,7 @@ fn text(password: Option<&PasswordAttempt>) -> &str {
     password.map_or("", PasswordAttempt::as_str)
 }
 
-fn open(upload: &Upload, now: Timestamp) -> Result<Opened, Refused> {
+fn open(upload: &Upload, now: Timestamp) -> Result<CredentialContents, Refused> {
     let Upload { kind, data, password, profile, alias, key_password, key_id, issuer_id } = upload;
     let password = text(password.as_ref());
     let profile = profile.as_deref().unwrap_or_default();
@@ -95,15 +95,15 @@ fn open(upload: &Upload, now: Timestamp) -> Result<Opened, Refused> {
     let warnings = opened.warnings.iter().map(ToString::to_string).collect();
     let secret = secret(upload, password, &opened.facts)?;
     let facts = shown(opened.facts)?;
-    Ok(Opened { facts, expires_at, warnings, secret })
+    Ok(CredentialContents { facts, expires_at, warnings, secret })
 }
 
 /// A token of a repository host: text on one line.
-fn token(data: &[u8]) -> Result<Opened, Refused> {
+fn token(data: &[u8]) -> Result<CredentialContents, Refused> {
     let bad = || refused("data", "must be the token as text, in base64".into());
     let text = std::str::from_utf8(data).map_err(|_| bad())?;
     let token = text.trim().parse().map_err(|why| refused("data", why))?;
-    Ok(Opened {
+    Ok(CredentialContents {
         facts: CredentialFacts::default(),
         expires_at: None,
         warnings: Vec::new(),
@@ -111,13 +111,13 @@ fn token(data: &[u8]) -> Result<Opened, Refused> {
     })
 }
 
-fn paystack(data: &[u8]) -> Result<Opened, Refused> {
+fn paystack(data: &[u8]) -> Result<CredentialContents, Refused> {
     let key = PaystackKey::read(data).map_err(|why| refused("data", why.to_string()))?;
     let (live, hint) = (key.is_live(), format!("…{}", key.last4()));
     Ok(provider_key(live, hint, Vec::new(), Secret::Paystack(key)))
 }
 
-fn stripe(data: &[u8]) -> Result<Opened, Refused> {
+fn stripe(data: &[u8]) -> Result<CredentialContents, Refused> {
     let key = StripeKey::read(data).map_err(|why| refused("data", why.to_string()))?;
     let warnings = match key.webhook_secrets.is_empty() {
         true => vec![
@@ -131,10 +131,15 @@ fn stripe(data: &[u8]) -> Result<Opened, Refused> {
     Ok(provider_key(live, hint, warnings, Secret::Stripe(key)))
 }
 
-fn provider_key(live: bool, hint: String, warnings: Vec<String>, secret: Secret) -> Opened {
+fn provider_key(
+    live: bool,
+    hint: String,
+    warnings: Vec<String>,
+    secret: Secret,
+) -> CredentialContents {
     let facts =
         CredentialFacts { key_hint: Some(hint), live: Some(live), ..CredentialFacts::default() };
-    Opened { facts, expires_at: None, warnings, secret }
+    CredentialContents { facts, expires_at: None, warnings, secret }
 }
 
 /// What is kept of the files, sealed.

@@ -19,7 +19,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const LARGEST_ANSWER: usize = 1 << 20;
 
 /// A `POST` request if there is a body, else a `GET` request.
-pub struct Request {
+pub struct LoopbackRequest {
     pub port: u16,
     /// The path with the query.
     pub path: String,
@@ -30,12 +30,12 @@ pub struct Request {
     pub within: Duration,
 }
 
-pub struct Answer {
+pub struct LoopbackAnswer {
     pub status: u16,
     body: Bytes,
 }
 
-impl Answer {
+impl LoopbackAnswer {
     /// The body, if it is JSON.
     pub fn json(&self) -> Option<serde_json::Value> {
         serde_json::from_slice(&self.body).ok()
@@ -55,19 +55,23 @@ pub enum LoopbackError {
 impl Upstream for Loopback {
     async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool {
         let path = path.to_owned();
-        let answer = send(Request { port, path, headers: vec![], body: None, within }).await;
+        let answer =
+            send(LoopbackRequest { port, path, headers: vec![], body: None, within }).await;
         // A healthy server may send a large answer.
-        matches!(answer, Ok(Answer { status: 200..=399, .. }) | Err(LoopbackError::TooLarge))
+        matches!(
+            answer,
+            Ok(LoopbackAnswer { status: 200..=399, .. }) | Err(LoopbackError::TooLarge)
+        )
     }
 }
 
-pub async fn send(request: Request) -> Result<Answer, LoopbackError> {
+pub async fn send(request: LoopbackRequest) -> Result<LoopbackAnswer, LoopbackError> {
     let within = request.within;
     tokio::time::timeout(within, exchange(request)).await.unwrap_or(Err(LoopbackError::NoAnswer))
 }
 
 /// Sends one request on its own connection.
-async fn exchange(request: Request) -> Result<Answer, LoopbackError> {
+async fn exchange(request: LoopbackRequest) -> Result<LoopbackAnswer, LoopbackError> {
     let connecting = TcpStream::connect(("127.0.0.1", request.port));
     let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
     let Ok(Ok(stream)) = connected else { return Err(LoopbackError::NotConnected) };
@@ -82,7 +86,7 @@ async fn exchange(request: Request) -> Result<Answer, LoopbackError> {
             true => LoopbackError::TooLarge,
             false => LoopbackError::NoAnswer,
         })?;
-        Ok(Answer { status, body: body.to_bytes() })
+        Ok(LoopbackAnswer { status, body: body.to_bytes() })
     };
     tokio::pin!(answer);
     tokio::select! {
@@ -93,7 +97,7 @@ async fn exchange(request: Request) -> Result<Answer, LoopbackError> {
     }
 }
 
-fn encode(request: Request) -> Result<hyper::Request<Full<Bytes>>, LoopbackError> {
+fn encode(request: LoopbackRequest) -> Result<hyper::Request<Full<Bytes>>, LoopbackError> {
     let method = if request.body.is_some() { "POST" } else { "GET" };
     let mut encoded =
         hyper::Request::builder().method(method).uri(request.path).header(HOST, "127.0.0.1");

@@ -1,6 +1,6 @@
 //! The REST and GraphQL APIs of Parse Servers on the loopback address.
 
-use super::loopback::{self, Answer, LoopbackError, Request};
+use super::loopback::{self, LoopbackAnswer, LoopbackError, LoopbackRequest};
 use actors::ports::parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts};
 use async_trait::async_trait;
 use contract::Timestamp;
@@ -84,7 +84,7 @@ async fn send(
     access: Access,
     body: Option<Value>,
     within: Duration,
-) -> Result<Answer, ParseError> {
+) -> Result<LoopbackAnswer, ParseError> {
     let (forwarded, address) = OUR_ADDRESS;
     let mut headers = vec![
         ("x-parse-application-id", server.application_id.clone()),
@@ -94,7 +94,7 @@ async fn send(
         Access::Master => server.master_key.clone().map(|key| ("x-parse-master-key", key)),
         Access::Session(token) => token.map(|token| ("x-parse-session-token", token)),
     });
-    let request = Request { port: server.port, path, headers, body, within };
+    let request = LoopbackRequest { port: server.port, path, headers, body, within };
     loopback::send(request).await.map_err(|e| match e {
         LoopbackError::NotConnected => ParseError::NotConnected,
         LoopbackError::NoAnswer => ParseError::NoAnswer,
@@ -110,7 +110,7 @@ fn names(list: Option<&Value>, field: &str) -> BTreeSet<String> {
 }
 
 /// The error of an answer, with Parse's code and message.
-fn failure(answer: &Answer) -> ParseError {
+fn failure(answer: &LoopbackAnswer) -> ParseError {
     let body = answer.json().unwrap_or_default();
     let error = match body.get("error") {
         Some(Value::String(error)) => error.clone(),

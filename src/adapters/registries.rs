@@ -17,7 +17,7 @@ pub fn read(args: &HostingArgs) -> Result<Registries, String> {
 
 /// The file `config.json` that `docker login` writes.
 #[derive(Deserialize)]
-struct File {
+struct DockerConfig {
     #[serde(default)]
     auths: HashMap<String, Entry>,
 }
@@ -30,7 +30,7 @@ struct Entry {
 
 fn logins(path: &Path) -> Result<HashMap<String, Login>, String> {
     let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-    let file: File = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+    let file: DockerConfig = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
     let mut logins = HashMap::new();
     for (registry, entry) in file.auths {
         let auth = entry.auth.ok_or_else(|| {

@@ -15,12 +15,12 @@ pub trait Ci: Send + Sync {
     /// The repository of the operator whose CI builds apps, if there is one.
     fn central(&self) -> Option<&Central>;
     /// Opens a repository for reading. `None`: the application is not installed there.
-    async fn open(&self, repository: &RepositoryName) -> Result<Option<Opened>, CiError>;
+    async fn open(&self, repository: &RepositoryName) -> Result<Option<OpenedRepository>, CiError>;
     /// Begins a run of a workflow. `None`: the host began it and does not say which it is.
     async fn dispatch(
         &self,
         repository: &RepositoryName,
-        wanted: &Wanted,
+        wanted: &RunRequest,
     ) -> Result<Option<BegunRun>, CiError>;
     /// The runs of a workflow that were dispatched since a time, by the clock of the host.
     async fn runs_since(
@@ -35,7 +35,7 @@ pub trait Ci: Send + Sync {
         repository: &RepositoryName,
         run: u64,
         seen: Option<&str>,
-    ) -> Result<Option<Progress>, CiError>;
+    ) -> Result<Option<RunProgress>, CiError>;
     /// Asks the host to cancel a run. It may go on for a while, and one that has ended stays as it
     /// is. `force` ends also steps that run in any case.
     async fn cancel(
@@ -47,7 +47,7 @@ pub trait Ci: Send + Sync {
 }
 
 /// A repository that the service may read.
-pub struct Opened {
+pub struct OpenedRepository {
     pub installation: HostId,
     /// Reads this repository for at most an hour.
     pub token: AccessToken,
@@ -59,7 +59,7 @@ pub struct Opened {
 
 /// A run that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RunRequest {
     /// The file of the workflow.
     pub workflow: &'static str,
     /// A branch or tag.
@@ -89,7 +89,7 @@ pub struct BegunRun {
 
 /// How far a run is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Identifies this reply, so that the next one tells only changes.
     pub tag: Option<String>,
     pub phase: Phase,

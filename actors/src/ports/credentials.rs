@@ -22,7 +22,7 @@ pub trait CredentialFiles: Send + Sync {
         tenant: Tenant,
         upload: Upload,
         now: Timestamp,
-    ) -> Result<Result<Opened, Refused>, NoTurn>;
+    ) -> Result<Result<CredentialContents, Refused>, NoTurn>;
 }
 
 /// A file as somebody uploads it.
@@ -38,7 +38,7 @@ pub struct Upload {
 }
 
 /// What an uploaded file holds.
-pub struct Opened {
+pub struct CredentialContents {
     pub facts: CredentialFacts,
     /// When the first of its parts expires.
     pub expires_at: Option<Timestamp>,

@@ -5,7 +5,7 @@ use super::{
     advisories::Advisories,
     attestations::{Attestations, Attested},
     binaries::{Binaries, Examined},
-    credentials::{CredentialFiles, Opened, Refused, Upload},
+    credentials::{CredentialContents, CredentialFiles, Refused, Upload},
     dumps::{DumpError, Dumps, Written},
     folders::Folders,
     identities::{Identities, IdentityError, Proven},
@@ -28,7 +28,7 @@ use crate::runtime::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use commerce::{Built, Channel, Order, Progress, RemoteError, Shop};
+use commerce::{Built, Channel, OrderProgress, PurchaseOrder, RemoteError, Shop};
 use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
@@ -128,9 +128,9 @@ impl Shop for Unavailable {
     async fn build(
         &self,
         _: &Channel,
-        _: &Order,
-        _: &Progress,
-    ) -> Result<(Progress, Option<Built>), RemoteError> {
+        _: &PurchaseOrder,
+        _: &OrderProgress,
+    ) -> Result<(OrderProgress, Option<Built>), RemoteError> {
         nobody()
     }
     async fn settle(
@@ -157,7 +157,7 @@ impl CredentialFiles for Unavailable {
         _: Tenant,
         _: Upload,
         _: Timestamp,
-    ) -> Result<Result<Opened, Refused>, NoTurn> {
+    ) -> Result<Result<CredentialContents, Refused>, NoTurn> {
         Ok(Err(Refused { field: "data", why: "there is no world outside".into() }))
     }
 }

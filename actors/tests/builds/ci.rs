@@ -6,7 +6,7 @@ use actors::{
     kinds::delivery::builds::{
         Builds, Command, Destination, Effect, Look, Outcome, RunOutcome as R, Workflow,
     },
-    ports::ci::{BegunRun, Phase, Progress},
+    ports::ci::{BegunRun, Phase, RunProgress},
     runtime::resource::{Kept, Resource},
 };
 use contract::{ArtifactId, EventId, Id, Timestamp, builds::BuildState as S};
@@ -42,7 +42,7 @@ fn begins() -> Event {
 
 fn looked(phase: Phase, made: Option<u128>) -> Event {
     let tag = Some("a".to_owned());
-    let progress = Progress { tag, phase, commit: "c0ffee".into(), steps: vec!["one".into()] };
+    let progress = RunProgress { tag, phase, commit: "c0ffee".into(), steps: vec!["one".into()] };
     let made = made.map(|id| ArtifactId::of(Ulid(id)));
     run(R::Looked(Some(Box::new(Look { progress, made, key: EventId::of(Ulid(9)) }))))
 }

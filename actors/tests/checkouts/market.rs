@@ -6,7 +6,7 @@ use actors::{
     runtime::{clock::Time, manual_clock::ManualClock},
 };
 use async_trait::async_trait;
-use commerce::{Built, Channel, Progress, Shop};
+use commerce::{Built, Channel, OrderProgress, Shop};
 use contract::{
     Email, Timestamp,
     checkouts::{PaymentProvider, Reference},
@@ -14,7 +14,7 @@ use contract::{
     text::{Currency, PlanCode},
 };
 use payments::{
-    Key, Opened, Payment, PaymentStatus, Plan, Provider, RemoteError, Subscription,
+    Key, Payment, PaymentPage, PaymentStatus, Plan, Provider, RemoteError, Subscription,
     SubscriptionStatus,
 };
 use std::{
@@ -84,7 +84,7 @@ pub const FAULTS: [Fault; 7] = [
 /// A payment page, and the payment.
 #[derive(Debug, Clone)]
 pub struct Page {
-    order: payments::Order,
+    order: payments::PaymentOrder,
     /// How often its address was told.
     pub told: u32,
     pub charges: u32,
@@ -288,7 +288,11 @@ impl Till {
 
 #[async_trait]
 impl Provider for Till {
-    async fn open(&self, _: &Key, order: &payments::Order) -> Result<Opened, RemoteError> {
+    async fn open(
+        &self,
+        _: &Key,
+        order: &payments::PaymentOrder,
+    ) -> Result<PaymentPage, RemoteError> {
         let (is_stripe, now) = (self.is_stripe(), self.market.clock.now());
         let open = |model: &mut Model| {
             let reference = order.reference.to_string();
@@ -312,7 +316,7 @@ impl Provider for Till {
             if is_told {
                 page.told += 1;
             }
-            Ok(Opened {
+            Ok(PaymentPage {
                 session: is_stripe.then(|| format!("cs_{reference}")),
                 url: is_told.then_some(url),
                 access_code: None,
@@ -409,9 +413,9 @@ impl Shop for Market {
     async fn build(
         &self,
         _: &Channel,
-        order: &commerce::Order,
-        progress: &Progress,
-    ) -> Result<(Progress, Option<Built>), RemoteError> {
+        order: &commerce::PurchaseOrder,
+        progress: &OrderProgress,
+    ) -> Result<(OrderProgress, Option<Built>), RemoteError> {
         let build = |model: &mut Model| {
             let orders = model.orders.entry(order.reference.to_string()).or_default();
             let known = match &progress.order {
@@ -433,7 +437,7 @@ impl Shop for Market {
                 total: price(),
                 summary: vec![],
             });
-            Ok((Progress { order: Some(number.to_string()) }, built))
+            Ok((OrderProgress { order: Some(number.to_string()) }, built))
         };
         self.step(Step::Build, build).await
     }

@@ -16,7 +16,7 @@ use contract::{
     checkouts::{CheckoutState as S, Customer, PaymentProvider, Reference},
     money::{Amount, Money},
 };
-use payments::{Dispute, Opened, Payment, PaymentStatus, Plan, RemoteError};
+use payments::{Dispute, Payment, PaymentPage, PaymentStatus, Plan, RemoteError};
 use std::{collections::BTreeSet, fmt, time::Duration};
 use ulid::Ulid;
 
@@ -242,8 +242,8 @@ fn effect(event: Event) -> Option<Effect> {
 
 fn input(event: Event, state: &State) -> Input<Checkouts> {
     use Event as E;
-    let progress = || commerce::Progress { order: Some("1".into()) };
-    let opened = |url: Option<&str>| Opened {
+    let progress = || commerce::OrderProgress { order: Some("1".into()) };
+    let opened = |url: Option<&str>| PaymentPage {
         session: Some("cs_1".into()),
         url: url.map(|url| url.parse().unwrap()),
         access_code: None,

@@ -211,7 +211,7 @@ fn sixteen_callers_at_once_lose_no_wish() {
 
 /// The store shows what the publication of the second release was asked for last.
 fn shows_what_is_wanted(scene: &Scene, shop: &Shop, told: &str) {
-    use app_stores::Wanted as W;
+    use app_stores::DesiredState as W;
     let state = scene.publication(2).unwrap();
     let shown = match state.wanted {
         W::Released(share) => Shown::Live(share),

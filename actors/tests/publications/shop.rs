@@ -2,7 +2,8 @@
 //! real ones do.
 
 use app_stores::{
-    Advanced, Content, Key, Next, Options, Order, Progress, RemoteError, Store, Wanted,
+    Advanced, Content, DesiredState, Key, NextStep, Options, Progress, PublicationOrder,
+    RemoteError, Store,
 };
 use async_trait::async_trait;
 use contract::{PublicationId, publishing::Percent, releases::PublicationState as S};
@@ -105,13 +106,13 @@ impl Shop {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn change(&self, order: &Order, change: impl FnOnce(&mut File)) {
+    fn change(&self, order: &PublicationOrder, change: impl FnOnce(&mut File)) {
         let mut model = self.model();
         change(model.files.entry(order.file.build_number.clone()).or_insert(NEW));
     }
 
     /// Looks, and then does a step if it is not done.
-    async fn perform(&self, step: Step, order: &Order) {
+    async fn perform(&self, step: Step, order: &PublicationOrder) {
         let seen = self.file(&order.file.build_number);
         // Another step of the same publication would see the same here.
         tokio::task::yield_now().await;
@@ -121,15 +122,15 @@ impl Shop {
                 self.change(order, |file| file.submissions += 1);
             }
             Step::Review => {
-                let Wanted::Released(share) = order.wanted else { return };
+                let DesiredState::Released(share) = order.wanted else { return };
                 self.change(order, |file| file.shown = Shown::Live(share));
             }
             Step::Change => self.change(order, |file| {
                 file.shown = match order.wanted {
-                    Wanted::Released(share) => Shown::Live(share),
-                    Wanted::Halted => Shown::Halted,
-                    Wanted::Withdrawn => Shown::Withdrawn,
-                    Wanted::Restored => Shown::Live(None),
+                    DesiredState::Released(share) => Shown::Live(share),
+                    DesiredState::Halted => Shown::Halted,
+                    DesiredState::Withdrawn => Shown::Withdrawn,
+                    DesiredState::Restored => Shown::Live(None),
                 }
             }),
             _ => {}
@@ -151,7 +152,7 @@ impl Store for Shop {
     async fn advance(
         &self,
         key: &Key,
-        order: &Order,
+        order: &PublicationOrder,
         content: &dyn Content,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError> {
@@ -160,7 +161,7 @@ impl Store for Shop {
         let _under_way = UnderWay(self.clone(), order.id);
         let done = done(progress);
         let step = match order.wanted {
-            Wanted::Released(_) if done < 5 => STEPS[done],
+            DesiredState::Released(_) if done < 5 => STEPS[done],
             _ => Step::Change,
         };
         let fault = {
@@ -205,16 +206,16 @@ fn done(progress: &Progress) -> usize {
     json["googlePlay"]["polls"].as_u64().unwrap_or(0).try_into().unwrap()
 }
 
-fn advanced(done: usize, order: &Order) -> Advanced {
+fn advanced(done: usize, order: &PublicationOrder) -> Advanced {
     let progress = json!({"googlePlay": {"polls": done.min(5)}});
     let (state, next) = match order.wanted {
-        Wanted::Halted | Wanted::Withdrawn => (S::Halted, Next::Settled),
-        Wanted::Released(_) | Wanted::Restored => match done {
-            0 => (S::Queued, Next::After(Duration::from_millis(200))),
-            1 => (S::Uploading, Next::Now),
-            2 | 3 => (S::Processing, Next::After(Duration::from_millis(200))),
-            4 => (S::InReview, Next::After(Duration::from_millis(200))),
-            _ => (S::Live, Next::Settled),
+        DesiredState::Halted | DesiredState::Withdrawn => (S::Halted, NextStep::Settled),
+        DesiredState::Released(_) | DesiredState::Restored => match done {
+            0 => (S::Queued, NextStep::After(Duration::from_millis(200))),
+            1 => (S::Uploading, NextStep::Now),
+            2 | 3 => (S::Processing, NextStep::After(Duration::from_millis(200))),
+            4 => (S::InReview, NextStep::After(Duration::from_millis(200))),
+            _ => (S::Live, NextStep::Settled),
         },
     };
     Advanced {

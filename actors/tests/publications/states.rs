@@ -8,7 +8,7 @@ use actors::{
     },
     runtime::resource::{Input, Kept, Moment, Resource, step},
 };
-use app_stores::{Advanced, Next, Options, Progress, RemoteError, Wanted};
+use app_stores::{Advanced, DesiredState, NextStep, Options, Progress, RemoteError};
 use contract::{
     Fault, Id, PublicationId, Timestamp,
     publishing::{GooglePlayOptions, Percent, TestflightOptions},
@@ -108,9 +108,9 @@ fn input(event: Event, state: &State) -> Input<Publications> {
             log: vec![],
             error: (now == S::Failed).then(|| "the store says no".into()),
             next: match (more, now) {
-                (true, _) => Next::Now,
-                (false, S::Live | S::Halted) => Next::Settled,
-                (false, _) => Next::After(Duration::from_secs(30)),
+                (true, _) => NextStep::Now,
+                (false, S::Live | S::Halted) => NextStep::Settled,
+                (false, _) => NextStep::After(Duration::from_secs(30)),
             },
         })),
         Event::Refused => stepped(Err(RemoteError::Refused("no".into()))),
@@ -178,7 +178,7 @@ fn check(before: &State, kept: &Kept<Publications>, event: Event) {
         assert_eq!(old, now, "the refusal of a wish leaves what users have");
         assert_eq!(Some(state.wanted), before.fulfilled, "what the store refuses is not wanted on");
     }
-    if before.wanted == Wanted::Withdrawn && state.wanted != Wanted::Withdrawn {
+    if before.wanted == DesiredState::Withdrawn && state.wanted != DesiredState::Withdrawn {
         let how = matches!(event, Event::Restore | Event::Again | Event::Refused);
         assert!(how, "a withdrawal is not forgotten: {event:?}");
     }
@@ -186,7 +186,7 @@ fn check(before: &State, kept: &Kept<Publications>, event: Event) {
         assert!(state.due.is_some() && !state.settled, "a wish is acted on: {event:?}");
     }
     let share = |state: &State| match state.wanted {
-        Wanted::Released(Some(share)) => Some(share),
+        DesiredState::Released(Some(share)) => Some(share),
         _ => None,
     };
     if let (Some(less), Some(more), false) =

@@ -25,8 +25,8 @@ pub use app_store_connect::ADDRESS as APP_STORE_CONNECT;
 #[cfg(feature = "clients")]
 pub use google::GoogleAddresses;
 pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};
-pub use order::{AppFile, Content, FirebaseApp, Options, Order, Wanted};
-pub use progress::{Advanced, Next, Progress};
+pub use order::{AppFile, Content, DesiredState, FirebaseApp, Options, PublicationOrder};
+pub use progress::{Advanced, NextStep, Progress};
 pub use remote::RemoteError;
 pub use rollback::{Action, Undo};
 pub use store::{OfOneStore, STEP_WITHIN, Store, StoreClient};

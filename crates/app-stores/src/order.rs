@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, io};
 
 /// A publication of one file in one store. `O` are the options: those of any store, or of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order<O = Options> {
+pub struct PublicationOrder<O = Options> {
     /// Identifies the publication.
     pub id: PublicationId,
     /// The package name or bundle identifier of the app.
@@ -29,14 +29,15 @@ pub struct Order<O = Options> {
     /// The choices for the store.
     pub options: O,
     /// What is wanted of the store now.
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
 }
 
-impl Order {
+impl PublicationOrder {
     /// The same order with the options of one store.
-    pub(crate) fn with<O>(&self, options: O) -> Order<O> {
-        let Order { id, app, file, default_notes, notes, options: _, wanted } = self.clone();
-        Order { id, app, file, default_notes, notes, options, wanted }
+    pub(crate) fn with<O>(&self, options: O) -> PublicationOrder<O> {
+        let PublicationOrder { id, app, file, default_notes, notes, options: _, wanted } =
+            self.clone();
+        PublicationOrder { id, app, file, default_notes, notes, options, wanted }
     }
 }
 
@@ -88,7 +89,7 @@ pub struct FirebaseApp {
 /// What is wanted of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Wanted {
+pub enum DesiredState {
     /// This share of the users gets the app; without one, all do at once.
     Released(Option<Percent>),
     /// No more users get the app until they are wanted to again.

@@ -13,13 +13,13 @@ pub enum Progress {
     #[default]
     None,
     /// In Google Play.
-    GooglePlay(Box<google_play::Progress>),
+    GooglePlay(Box<google_play::PlayProgress>),
     /// In the App Store.
-    AppStore(app_store::Progress),
+    AppStore(app_store::AppStoreProgress),
     /// In TestFlight.
-    Testflight(testflight::Progress),
+    Testflight(testflight::TestflightProgress),
     /// In Firebase App Distribution.
-    Firebase(firebase::Progress),
+    Firebase(firebase::FirebaseProgress),
 }
 
 impl Progress {
@@ -70,7 +70,7 @@ pub struct Advanced<P = Progress> {
     /// Why the state is `Failed`, with what to do.
     pub error: Option<String>,
     /// When the next step is due.
-    pub next: Next,
+    pub next: NextStep,
 }
 
 impl<P> Advanced<P> {
@@ -83,7 +83,7 @@ impl<P> Advanced<P> {
 
 /// When the next step is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// At once.
     Now,
     /// After a pause: the store works, or people do.

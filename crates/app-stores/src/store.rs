@@ -4,7 +4,7 @@
 //! client knows those of its own store only ([`StoreClient`]). Every client is a [`Store`]: whatever
 //! belongs to another store is refused here, and nowhere else.
 
-use crate::{Advanced, AppFile, Content, Key, Options, Order, Progress, RemoteError};
+use crate::{Advanced, AppFile, Content, Key, Options, Progress, PublicationOrder, RemoteError};
 use async_trait::async_trait;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub trait Store: Send + Sync {
     async fn advance(
         &self,
         key: &Key,
-        order: &Order,
+        order: &PublicationOrder,
         content: &dyn Content,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError>;
@@ -46,7 +46,7 @@ pub trait StoreClient: Send + Sync {
     async fn advance(
         &self,
         key: &Self::Key,
-        order: &Order<Self::Options>,
+        order: &PublicationOrder<Self::Options>,
         content: &dyn Content,
         progress: Self::Progress,
     ) -> Result<Advanced<Self::Progress>, RemoteError>;
@@ -66,7 +66,7 @@ impl<C: StoreClient> Store for C {
     async fn advance(
         &self,
         key: &Key,
-        order: &Order,
+        order: &PublicationOrder,
         content: &dyn Content,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError> {
@@ -125,17 +125,18 @@ of_one_store! {
     contract::publishing::AppStoreOptions => Options::AppStore,
     contract::publishing::TestflightOptions => Options::Testflight,
     crate::FirebaseApp => Options::Firebase,
-    crate::google_play::Progress => Progress::GooglePlay,
-    crate::app_store::Progress => Progress::AppStore,
-    crate::testflight::Progress => Progress::Testflight,
-    crate::firebase::Progress => Progress::Firebase,
+    crate::google_play::PlayProgress => Progress::GooglePlay,
+    crate::app_store::AppStoreProgress => Progress::AppStore,
+    crate::testflight::TestflightProgress => Progress::Testflight,
+    crate::firebase::FirebaseProgress => Progress::Firebase,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        AppStoreConnectKey, Next, Pem, ServiceAccount, Wanted, google_play::Progress as InPlay,
+        AppStoreConnectKey, DesiredState, NextStep, Pem, ServiceAccount,
+        google_play::PlayProgress as InPlay,
     };
     use contract::{
         artifacts::ArtifactKind,
@@ -156,7 +157,7 @@ mod tests {
         async fn advance(
             &self,
             _: &ServiceAccount,
-            _: &Order<GooglePlayOptions>,
+            _: &PublicationOrder<GooglePlayOptions>,
             _: &dyn Content,
             progress: InPlay,
         ) -> Result<Advanced<InPlay>, RemoteError> {
@@ -168,7 +169,7 @@ mod tests {
                 url: None,
                 log: vec![],
                 error: None,
-                next: Next::Settled,
+                next: NextStep::Settled,
             })
         }
 
@@ -186,8 +187,8 @@ mod tests {
         }
     }
 
-    fn order(options: Options) -> Order {
-        Order {
+    fn order(options: Options) -> PublicationOrder {
+        PublicationOrder {
             id: "pub_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
             app: "com.example".into(),
             file: AppFile {
@@ -201,7 +202,7 @@ mod tests {
             default_notes: None,
             notes: Default::default(),
             options,
-            wanted: Wanted::Released(None),
+            wanted: DesiredState::Released(None),
         }
     }
 

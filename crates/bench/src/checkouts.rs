@@ -27,7 +27,7 @@ use contract::{
     money::{Amount, Money},
 };
 use data_encoding::BASE64;
-use payments::{Line, Opened, Payment, PaymentStatus, Subscription, SubscriptionStatus};
+use payments::{Line, Payment, PaymentPage, PaymentStatus, Subscription, SubscriptionStatus};
 use serde_json::json;
 use std::time::Duration;
 use store::Change;
@@ -113,7 +113,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         building: Default::default(),
         order: None,
         order_paid: false,
-        opened: Some(Opened {
+        opened: Some(PaymentPage {
             session: None,
             url: Some(seed::text("https://checkout.example.com/1")?),
             access_code: None,

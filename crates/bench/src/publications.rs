@@ -19,7 +19,7 @@ use actors::{
     ports::random::Random,
     runtime::resource::Kept,
 };
-use app_stores::{Options, Progress, Wanted};
+use app_stores::{DesiredState, Options, Progress};
 use contract::{
     AppId, ArtifactId, CredentialId, PublicationId, Timestamp,
     releases::{Publication, PublicationState, Target},
@@ -124,7 +124,7 @@ fn in_review(home: &Path, app: AppId, used: (CredentialId, Timestamp)) -> Outcom
             log: Vec::new(),
             updated_at: now(),
         };
-        let everybody = Wanted::Released(None);
+        let everybody = DesiredState::Released(None);
         let state = State {
             publication,
             app_id: app,

@@ -1,6 +1,6 @@
 //! Orders in shops, through the admin API of a Vendure server.
 //!
-//! An order is built one step at a time. The caller keeps the [`Progress`] between the steps, and a
+//! An order is built one step at a time. The caller keeps the [`OrderProgress`] between the steps, and a
 //! step may be repeated after a crash: what must not happen twice is looked up in the shop before
 //! it is done.
 
@@ -31,9 +31,9 @@ pub trait Shop: Send + Sync {
     async fn build(
         &self,
         channel: &Channel,
-        order: &Order,
-        progress: &Progress,
-    ) -> Result<(Progress, Option<Built>), RemoteError>;
+        order: &PurchaseOrder,
+        progress: &OrderProgress,
+    ) -> Result<(OrderProgress, Option<Built>), RemoteError>;
 
     /// Records the payment of an order. Refused if the order is to be paid with another sum. An order
     /// with a payment of this reference is settled already, and is not changed.
@@ -78,7 +78,7 @@ pub struct Channel {
 /// What somebody buys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Order {
+pub struct PurchaseOrder {
     /// The reference of the payment.
     pub reference: Reference,
     /// What is bought, at most 100 lines.
@@ -114,7 +114,7 @@ pub enum Variant {
 /// How far the building of an order is. Kept by the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Progress {
+pub struct OrderProgress {
     /// The shop's id of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,

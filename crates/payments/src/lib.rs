@@ -18,7 +18,7 @@ mod subscription;
 pub use amounts::{NotCharged, check_amount, check_currency};
 pub use key::{Key, PaystackKey, SecretText, StripeKey};
 pub use notice::{About, Notice, NoticeRefused, Signature, read_notice};
-pub use payment::{Dispute, Line, Opened, Order, Payment, PaymentStatus};
+pub use payment::{Dispute, Line, Payment, PaymentOrder, PaymentPage, PaymentStatus};
 pub use remote::RemoteError;
 pub use subscription::{Plan, Subscription, SubscriptionStatus};
 
@@ -32,12 +32,12 @@ use contract::{
 #[async_trait]
 pub trait Provider: Send + Sync {
     /// Opens the page on which the buyer pays. Repeated with exactly the same order, it opens the
-    /// same page, or finds that there is one already ([`Opened::url`] is then `None`): nobody is ever
+    /// same page, or finds that there is one already ([`PaymentPage::url`] is then `None`): nobody is ever
     /// asked to pay one reference twice. After [`RemoteError::Unclear`], repeat it.
-    async fn open(&self, key: &Key, order: &Order) -> Result<Opened, RemoteError>;
+    async fn open(&self, key: &Key, order: &PaymentOrder) -> Result<PaymentPage, RemoteError>;
 
     /// What the provider knows of a payment. `None`: it knows nothing of the reference. `session`
-    /// is what [`Opened::session`] said, if that is known.
+    /// is what [`PaymentPage::session`] said, if that is known.
     async fn payment(
         &self,
         key: &Key,

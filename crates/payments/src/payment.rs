@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// What somebody is to pay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Order {
+pub struct PaymentOrder {
     /// Unique at the provider.
     pub reference: Reference,
     /// The whole sum, of the first period if a plan is paid.
@@ -47,7 +47,7 @@ pub struct Line {
 /// The page on which a buyer pays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Opened {
+pub struct PaymentPage {
     /// The provider's id of the page, by which it finds the payment.
     pub session: Option<String>,
     /// The address of the page. `None`: the page is closed or paid, or the provider told the address

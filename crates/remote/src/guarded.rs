@@ -61,9 +61,9 @@ impl NoAddress {
     }
 }
 
-type Found = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+type FoundAddresses = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 /// Finds the addresses of a host.
-type LookUp = Arc<dyn Fn(String) -> Found + Send + Sync>;
+type LookUp = Arc<dyn Fn(String) -> FoundAddresses + Send + Sync>;
 
 /// Finds the public addresses of a host.
 struct PublicOnly {
@@ -91,7 +91,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-fn system_look_up(host: String) -> Found {
+fn system_look_up(host: String) -> FoundAddresses {
     Box::pin(async move { look_up(&host).await })
 }
 

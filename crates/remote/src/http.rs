@@ -41,7 +41,7 @@ pub enum Repeat {
 
 /// An answer about what was asked: any status but 408, 429 and 5xx.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct HttpAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The headers.
@@ -83,7 +83,7 @@ impl Http {
         &self,
         request: RequestBuilder,
         repeat: Repeat,
-    ) -> Result<Answer, RemoteError> {
+    ) -> Result<HttpAnswer, RemoteError> {
         let unanswered = |e: reqwest::Error| {
             let why = format!("{} does not answer: {}", self.service, causes(&e.without_url()));
             match repeat {
@@ -113,7 +113,7 @@ impl Http {
         }
         match judge(self.service, repeat, answer.status(), answer.headers(), &body) {
             Some(error) => Err(error),
-            None => Ok(Answer {
+            None => Ok(HttpAnswer {
                 status: answer.status().as_u16(),
                 headers: answer.headers().clone(),
                 body: body.freeze(),
@@ -122,7 +122,7 @@ impl Http {
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     /// Whether the service did what was asked.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
-use process::{Group, Repository, Way, cannot_run};
+use process::{ProcessGroup, Repository, Way, cannot_run};
 use remote::{PrivateHosts, is_public, look_up};
 use repository::ssh::SshFolder;
 use std::{
@@ -268,10 +268,10 @@ impl Git {
 /// bytes.
 fn stream_of(
     repository: Repository,
-    archive: Group,
+    archive: ProcessGroup,
     most: u64,
 ) -> BoxStream<'static, io::Result<Bytes>> {
-    let next = move |state: Option<(Repository, Group, u64)>| async move {
+    let next = move |state: Option<(Repository, ProcessGroup, u64)>| async move {
         let (repository, mut archive, left) = state?;
         let mut piece = vec![0; PIECE];
         let read = match archive.child.stdout.as_mut() {
@@ -313,7 +313,7 @@ mod tests {
         let archive = || {
             let mut zeros = Command::new("head");
             zeros.args(["-c", "200000", "/dev/zero"]).stdout(Stdio::piped());
-            Group::start(zeros).unwrap()
+            ProcessGroup::start(zeros).unwrap()
         };
         let whole = stream_of(repository(), archive(), 200_000).try_collect::<Vec<Bytes>>().await;
         assert_eq!(whole.unwrap().concat().len(), 200_000);

@@ -65,17 +65,17 @@ pub(super) enum Way {
 }
 
 /// A child process and its process group. Dropping it kills the group.
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     pub child: Child,
 }
 
-impl Group {
-    pub fn start(mut command: Command) -> io::Result<Group> {
-        Ok(Group { child: command.process_group(0).kill_on_drop(true).spawn()? })
+impl ProcessGroup {
+    pub fn start(mut command: Command) -> io::Result<ProcessGroup> {
+        Ok(ProcessGroup { child: command.process_group(0).kill_on_drop(true).spawn()? })
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // A child that has been waited for has no id here: the system may have given the id to
         // another process.
@@ -110,10 +110,10 @@ impl Repository {
     }
 
     /// Starts git and discards its error output.
-    pub fn start(&self, arguments: &[&str]) -> io::Result<Group> {
+    pub fn start(&self, arguments: &[&str]) -> io::Result<ProcessGroup> {
         let mut command = self.command(arguments);
         command.stderr(Stdio::null());
-        Group::start(command)
+        ProcessGroup::start(command)
     }
 
     /// Waits for `work`, unless the fetched objects exceed [`LARGEST_REPOSITORY`].
@@ -193,7 +193,7 @@ pub(super) struct Ended {
 /// Runs a program to its end, or until it has printed `most` bytes.
 pub(super) async fn run_to_end(mut command: Command, most: u64) -> Result<Ended, SourceError> {
     command.stderr(Stdio::piped());
-    let mut group = Group::start(command).map_err(cannot_run)?;
+    let mut group = ProcessGroup::start(command).map_err(cannot_run)?;
     let (out, err) = (group.child.stdout.take(), group.child.stderr.take());
     let (out, err) =
         tokio::try_join!(beginning(out, most), beginning(err, MOST_OUTPUT)).map_err(cannot_run)?;
@@ -258,7 +258,7 @@ pub(super) mod tests {
         // The background process holds the pipe open.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo begun; wait"]).stdout(Stdio::piped());
-        let mut group = Group::start(command).unwrap();
+        let mut group = ProcessGroup::start(command).unwrap();
         let mut out = group.child.stdout.take().unwrap();
         out.read_exact(&mut [0; 6]).await.unwrap();
         drop(group);

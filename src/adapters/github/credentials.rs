@@ -5,7 +5,7 @@
 
 use super::{
     documents::{self, InstallationToken},
-    http::{Api, Request},
+    http::{Api, GithubRequest},
 };
 use actors::ports::ci::CiError;
 use contract::text::{AccessToken, RepositoryName};
@@ -59,7 +59,7 @@ type Key = (String, Permissions);
 type Turn = Arc<tokio::sync::Mutex<()>>;
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct AppClaims<'a> {
     iss: &'a str,
     iat: u64,
     exp: u64,
@@ -85,8 +85,11 @@ impl Credentials {
         // A signature is for the clock of GitHub, so it needs the real time.
         #[allow(clippy::disallowed_methods, reason = "the time of a signature is read by others")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let claims =
-            Claims { iss: &self.id, iat: now.saturating_sub(SIGNED_BEFORE), exp: now + SIGNED_FOR };
+        let claims = AppClaims {
+            iss: &self.id,
+            iat: now.saturating_sub(SIGNED_BEFORE),
+            exp: now + SIGNED_FOR,
+        };
         jsonwebtoken::encode(&Header::new(Algorithm::RS256), &claims, &self.key)
             .map_err(|e| CiError::Refused(format!("the key of the GitHub App cannot sign: {e}")))
     }
@@ -116,7 +119,7 @@ impl Credentials {
         let name = to.as_str().rsplit('/').next().unwrap_or_default();
         let body = json!({"repositories": [name], "permissions": permissions.document()});
         let path = format!("/app/installations/{installation}/access_tokens");
-        let answer = api.send(&Request::post(path, Some(body)), &self.of_app()?).await?;
+        let answer = api.send(&GithubRequest::post(path, Some(body)), &self.of_app()?).await?;
         let token = documents::token(answer.read::<InstallationToken>()?)?;
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         if tokens.len() >= MOST_TOKENS {

@@ -1,7 +1,7 @@
 //! The documents of GitHub's API, as far as they count here.
 
 use super::http::unreadable;
-use actors::ports::ci::{BegunRun, CiError, Phase, Progress};
+use actors::ports::ci::{BegunRun, CiError, Phase, RunProgress};
 use contract::{
     Timestamp, WebUrl,
     text::{AccessToken, HostId},
@@ -71,11 +71,11 @@ pub(super) struct Jobs {
 pub(super) struct Job {
     name: String,
     #[serde(default)]
-    steps: Vec<Step>,
+    steps: Vec<JobStep>,
 }
 
 #[derive(Deserialize)]
-struct Step {
+struct JobStep {
     name: String,
     conclusion: Option<String>,
 }
@@ -110,14 +110,14 @@ impl Run {
         self.actor.as_ref().is_some_and(|actor| actor.kind == "Bot")
     }
 
-    pub fn progress(self, tag: Option<String>, jobs: &[Job]) -> Progress {
+    pub fn progress(self, tag: Option<String>, jobs: &[Job]) -> RunProgress {
         let steps = jobs.iter().flat_map(|job| job.steps.iter().map(move |step| (job, step)));
         let finished = steps.filter_map(|(job, step)| {
             let conclusion = step.conclusion.as_deref().filter(|told| *told != "skipped")?;
             let short = |name: &str| name.chars().take(LONGEST_NAME).collect::<String>();
             Some(format!("{} / {}: {conclusion}", short(&job.name), short(&step.name)))
         });
-        Progress {
+        RunProgress {
             tag,
             commit: self.head_sha.clone(),
             steps: finished.collect(),

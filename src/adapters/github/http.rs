@@ -39,7 +39,7 @@ pub(super) struct Api {
 }
 
 #[derive(Clone)]
-pub(super) struct Request {
+pub(super) struct GithubRequest {
     /// It must not be done twice.
     once: bool,
     path: String,
@@ -48,18 +48,18 @@ pub(super) struct Request {
     tag: Option<String>,
 }
 
-impl Request {
-    pub fn get(path: String) -> Request {
-        Request { once: false, path, method: Method::GET, body: None, tag: None }
+impl GithubRequest {
+    pub fn get(path: String) -> GithubRequest {
+        GithubRequest { once: false, path, method: Method::GET, body: None, tag: None }
     }
 
-    pub fn post(path: String, body: Option<Value>) -> Request {
-        Request { method: Method::POST, body, ..Request::get(path) }
+    pub fn post(path: String, body: Option<Value>) -> GithubRequest {
+        GithubRequest { method: Method::POST, body, ..GithubRequest::get(path) }
     }
 
     /// It must not be done twice: without a clear answer, it may have been done.
-    pub fn once(self) -> Request {
-        Request { once: true, ..self }
+    pub fn once(self) -> GithubRequest {
+        GithubRequest { once: true, ..self }
     }
 
     /// The owner of the repository that it is about. Limits count by installation, and an owner has
@@ -72,14 +72,14 @@ impl Request {
     }
 
     /// The answer is 304 if it would have this tag.
-    pub fn unless(self, tag: Option<&str>) -> Request {
-        Request { tag: tag.map(str::to_owned), ..self }
+    pub fn unless(self, tag: Option<&str>) -> GithubRequest {
+        GithubRequest { tag: tag.map(str::to_owned), ..self }
     }
 }
 
 /// An answer with a status that says that GitHub understood.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct GithubAnswer {
     pub status: u16,
     pub tag: Option<String>,
     /// The clock of GitHub.
@@ -100,7 +100,11 @@ impl Api {
     }
 
     /// Sends a request once. An error means that there is no answer about what was asked.
-    pub async fn send(&self, request: &Request, token: &str) -> Result<Answer, CiError> {
+    pub async fn send(
+        &self,
+        request: &GithubRequest,
+        token: &str,
+    ) -> Result<GithubAnswer, CiError> {
         self.wait_for(request.owner())?;
         let url = format!("{}{}", self.url, request.path);
         let mut sent = self.http.request(request.method.clone(), url);
@@ -135,7 +139,7 @@ impl Api {
             return Err(error);
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        Ok(Answer {
+        Ok(GithubAnswer {
             status: status.as_u16(),
             tag: text(header::ETAG).map(str::to_owned),
             date: text(header::DATE).and_then(timestamp),
@@ -213,10 +217,10 @@ fn told(status: StatusCode, body: &[u8]) -> String {
 /// The sentence of an answer.
 fn message(body: &[u8]) -> String {
     #[derive(Deserialize)]
-    struct Said {
+    struct ErrorBody {
         message: String,
     }
-    let said = serde_json::from_slice::<Said>(body).map(|said| said.message);
+    let said = serde_json::from_slice::<ErrorBody>(body).map(|said| said.message);
     let said = said.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
     said.chars().filter(|c| !c.is_control()).take(LONGEST_MESSAGE).collect()
 }
@@ -226,7 +230,7 @@ pub(super) fn unreadable(why: &str) -> CiError {
     CiError::Refused(format!("the answer of GitHub cannot be read: {why}"))
 }
 
-impl Answer {
+impl GithubAnswer {
     /// The JSON of a successful answer.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, CiError> {
         self.accepted()?;

@@ -6,7 +6,9 @@ mod credentials;
 mod documents;
 mod http;
 
-use actors::ports::ci::{BegunRun, Central, Ci, CiError, Opened, Progress, Wanted};
+use actors::ports::ci::{
+    BegunRun, Central, Ci, CiError, OpenedRepository, RunProgress, RunRequest,
+};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
@@ -14,7 +16,7 @@ use contract::{
 };
 use credentials::{Credentials, Permissions};
 use documents::{Content, Dispatched, Installation, Job, Jobs, Run, Runs};
-use http::{Api, Request};
+use http::{Api, GithubRequest};
 use repository::CONFIG;
 use serde_json::json;
 use std::{path::Path, time::Duration};
@@ -49,7 +51,7 @@ impl GithubApp {
 
     /// The installation that has the repository; `None` if there is none.
     async fn installation(&self, of: &RepositoryName) -> Result<Option<u64>, CiError> {
-        let request = Request::get(format!("/repos/{of}/installation"));
+        let request = GithubRequest::get(format!("/repos/{of}/installation"));
         let answer = self.api.send(&request, &self.credentials.of_app()?).await?;
         match answer.status {
             404 => Ok(None),
@@ -63,8 +65,8 @@ impl GithubApp {
         &self,
         to: &RepositoryName,
         permissions: Permissions,
-        request: &Request,
-    ) -> Result<http::Answer, CiError> {
+        request: &GithubRequest,
+    ) -> Result<http::GithubAnswer, CiError> {
         let mut refused = None;
         loop {
             let token = self.token(to, permissions, refused.as_ref()).await?;
@@ -100,7 +102,8 @@ impl GithubApp {
     }
 
     async fn jobs(&self, of: &RepositoryName, run: u64) -> Result<Vec<Job>, CiError> {
-        let request = Request::get(format!("/repos/{of}/actions/runs/{run}/jobs?per_page=100"));
+        let request =
+            GithubRequest::get(format!("/repos/{of}/actions/runs/{run}/jobs?per_page=100"));
         Ok(self.send(of, Permissions::Actions, &request).await?.read::<Jobs>()?.jobs)
     }
 }
@@ -134,18 +137,18 @@ impl Ci for GithubApp {
         self.central.as_ref()
     }
 
-    async fn open(&self, repository: &RepositoryName) -> Result<Option<Opened>, CiError> {
+    async fn open(&self, repository: &RepositoryName) -> Result<Option<OpenedRepository>, CiError> {
         let Some(installation) = self.installation(repository).await? else { return Ok(None) };
         let contents = Permissions::Contents;
         let file = CONFIG.replace('/', "%2F");
-        let request = Request::get(format!("/repos/{repository}/contents/{file}"));
+        let request = GithubRequest::get(format!("/repos/{repository}/contents/{file}"));
         let answer = self.send(repository, contents, &request).await?;
         let now = answer.date.ok_or_else(|| http::unreadable("it has no date"))?;
         let config = match answer.status {
             404 => None,
             _ => answer.read::<Content>()?.text(),
         };
-        Ok(Some(Opened {
+        Ok(Some(OpenedRepository {
             installation: documents::host_id(installation)?,
             token: self.token(repository, contents, None).await?,
             config,
@@ -156,17 +159,17 @@ impl Ci for GithubApp {
     async fn dispatch(
         &self,
         repository: &RepositoryName,
-        wanted: &Wanted,
+        wanted: &RunRequest,
     ) -> Result<Option<BegunRun>, CiError> {
-        let Wanted { workflow, git_ref, inputs } = wanted;
+        let RunRequest { workflow, git_ref, inputs } = wanted;
         let path = format!("/repos/{repository}/actions/workflows/{workflow}/dispatches");
         let body = json!({"ref": git_ref, "inputs": inputs, "return_run_details": true});
-        let request = Request::post(path.clone(), Some(body)).once();
+        let request = GithubRequest::post(path.clone(), Some(body)).once();
         let mut answer = self.send(repository, Permissions::Actions, &request).await?;
         // GitHub Enterprise Server before 3.20 does not know the last field, and did nothing.
         if matches!(answer.status, 400 | 422) && answer.mentions("return_run_details") {
             let request =
-                Request::post(path, Some(json!({"ref": git_ref, "inputs": inputs}))).once();
+                GithubRequest::post(path, Some(json!({"ref": git_ref, "inputs": inputs}))).once();
             answer = self.send(repository, Permissions::Actions, &request).await?;
         }
         match answer.status {
@@ -190,7 +193,7 @@ impl Ci for GithubApp {
             "/repos/{repository}/actions/workflows/{workflow}/runs\
              ?event=workflow_dispatch&created=%3E%3D{since}&per_page=100"
         );
-        let answer = self.send(repository, Permissions::Actions, &Request::get(path)).await?;
+        let answer = self.send(repository, Permissions::Actions, &GithubRequest::get(path)).await?;
         if answer.status == 404 {
             return Err(no_workflow(repository, workflow));
         }
@@ -203,9 +206,9 @@ impl Ci for GithubApp {
         repository: &RepositoryName,
         run: u64,
         seen: Option<&str>,
-    ) -> Result<Option<Progress>, CiError> {
+    ) -> Result<Option<RunProgress>, CiError> {
         let path = format!("/repos/{repository}/actions/runs/{run}");
-        let request = Request::get(path).unless(seen);
+        let request = GithubRequest::get(path).unless(seen);
         let answer = self.send(repository, Permissions::Actions, &request).await?;
         match answer.status {
             304 => return Ok(None),
@@ -232,7 +235,7 @@ impl Ci for GithubApp {
     ) -> Result<(), CiError> {
         let how = if force { "force-cancel" } else { "cancel" };
         let path = format!("/repos/{repository}/actions/runs/{run}/{how}");
-        let request = Request::post(path, None);
+        let request = GithubRequest::post(path, None);
         let answer = self.send(repository, Permissions::Actions, &request).await?;
         match answer.status {
             // 404: the run was deleted. 409: it has ended, or is not in the queue yet.

@@ -10,7 +10,7 @@ use crate::{
         people::{apps::Apps, tenant::tenant},
         world::World,
     },
-    ports::credentials::{Opened, Secret, Upload},
+    ports::credentials::{CredentialContents, Secret, Upload},
     runtime::{entries::Under, pagination, resource::Input, store::get},
 };
 use app_stores::{Key, RemoteError};
@@ -126,7 +126,7 @@ impl Serves<SetCredential> for Platform {
         };
         let tenant = tenant(store, p.app_id)?;
         let opened = world.ports.credential_files.open(tenant, upload, cx.now).await?;
-        let Opened { facts, expires_at, warnings, secret } =
+        let CredentialContents { facts, expires_at, warnings, secret } =
             opened.map_err(|refused| Fault::invalid(refused.field, refused.why))?;
         let _turn = world.creation(p.app_id).await?;
         check_room()?;

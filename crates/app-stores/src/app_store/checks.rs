@@ -6,7 +6,7 @@ use crate::app_store_connect::{documents::Localization, upload};
 
 /// A version of the app in App Store Connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownVersion {
     pub id: String,
     pub version: String,
     pub state: String,
@@ -16,15 +16,15 @@ pub(super) struct Known {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ground {
     /// The version that can be edited, which is taken over. Apple allows one.
-    pub editable: Option<Known>,
+    pub editable: Option<KnownVersion>,
     /// No version of the app was released before.
     pub is_first: bool,
 }
 
 /// Checks a version against those that App Store Connect has. The error says what is in the way.
-pub(super) fn ground(versions: &[Known], wanted: &str) -> Result<Ground, String> {
+pub(super) fn ground(versions: &[KnownVersion], wanted: &str) -> Result<Ground, String> {
     let number = upload::numbers(wanted);
-    let released = |known: &&Known| {
+    let released = |known: &&KnownVersion| {
         matches!(known.state.as_str(), "READY_FOR_DISTRIBUTION" | "REPLACED_WITH_NEW_VERSION")
     };
     let highest =
@@ -36,7 +36,7 @@ pub(super) fn ground(versions: &[Known], wanted: &str) -> Result<Ground, String>
             known.version
         ));
     }
-    let is_editable = |known: &&Known| {
+    let is_editable = |known: &&KnownVersion| {
         matches!(
             known.state.as_str(),
             "PREPARE_FOR_SUBMISSION"
@@ -47,7 +47,7 @@ pub(super) fn ground(versions: &[Known], wanted: &str) -> Result<Ground, String>
                 | "READY_FOR_REVIEW"
         )
     };
-    let in_the_way = |known: &&Known| !released(known) && !is_editable(known);
+    let in_the_way = |known: &&KnownVersion| !released(known) && !is_editable(known);
     if let Some(known) = versions.iter().find(in_the_way) {
         return Err(format!(
             "Version {} of the app is not finished: its state is {}. Wait for it, or remove it from \
@@ -92,15 +92,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn known(version: &str, state: &str) -> Known {
-        Known { id: "v".into(), version: version.into(), state: state.into() }
+    fn known(version: &str, state: &str) -> KnownVersion {
+        KnownVersion { id: "v".into(), version: version.into(), state: state.into() }
     }
 
     #[test]
     fn a_version_must_be_higher_and_alone() {
         let live = known("1.4.1", "READY_FOR_DISTRIBUTION");
         let draft = known("1.5", "PREPARE_FOR_SUBMISSION");
-        let grounds = |versions: &[Known]| ground(versions, "1.4.2").unwrap();
+        let grounds = |versions: &[KnownVersion]| ground(versions, "1.4.2").unwrap();
         assert!(grounds(&[]).is_first);
         assert!(grounds(std::slice::from_ref(&draft)).is_first);
         let found = grounds(&[draft.clone(), live.clone()]);

@@ -1,13 +1,14 @@
 //! The client of the App Store.
 
 use super::{
-    Progress,
-    rules::{self, Step},
+    AppStoreProgress,
+    rules::{self, AppStoreStep},
 };
 use crate::{
-    Advanced, AppStoreConnectKey, Content, Order, RemoteError, StoreClient, Wanted,
+    Advanced, AppStoreConnectKey, Content, DesiredState, PublicationOrder, RemoteError,
+    StoreClient,
     app_store_connect::{
-        Api, Done, Session, shown_to,
+        Api, KeyedApi, StepReport, shown_to,
         upload::{AppRecord, Uploader},
     },
 };
@@ -28,9 +29,9 @@ impl AppStore {
 }
 
 /// What a step works with.
-pub(super) struct Work<'a> {
-    pub session: Session<'a>,
-    pub order: &'a Order<AppStoreOptions>,
+pub(super) struct AppStorePublisher<'a> {
+    pub api: KeyedApi<'a>,
+    pub order: &'a PublicationOrder<AppStoreOptions>,
     pub content: &'a dyn Content,
 }
 
@@ -38,16 +39,16 @@ pub(super) struct Work<'a> {
 impl StoreClient for AppStore {
     type Key = AppStoreConnectKey;
     type Options = AppStoreOptions;
-    type Progress = Progress;
+    type Progress = AppStoreProgress;
 
     async fn advance(
         &self,
         key: &AppStoreConnectKey,
-        order: &Order<AppStoreOptions>,
+        order: &PublicationOrder<AppStoreOptions>,
         content: &dyn Content,
-        mut progress: Progress,
-    ) -> Result<Advanced<Progress>, RemoteError> {
-        let work = Work { session: self.api.with(key), order, content };
+        mut progress: AppStoreProgress,
+    ) -> Result<Advanced<AppStoreProgress>, RemoteError> {
+        let work = AppStorePublisher { api: self.api.with(key), order, content };
         let step = rules::next(&progress, order.wanted, &order.options);
         let step = step.map_err(RemoteError::Refused)?;
         progress.is_halted = false;
@@ -64,7 +65,7 @@ impl StoreClient for AppStore {
     }
 }
 
-fn advanced(progress: Progress, done: Done) -> Advanced<Progress> {
+fn advanced(progress: AppStoreProgress, done: StepReport) -> Advanced<AppStoreProgress> {
     let state = progress.state();
     let page = |app: &AppRecord| format!("https://apps.apple.com/app/id{}", app.id);
     Advanced {
@@ -79,12 +80,16 @@ fn advanced(progress: Progress, done: Done) -> Advanced<Progress> {
     }
 }
 
-impl Work<'_> {
-    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, RemoteError> {
+impl AppStorePublisher<'_> {
+    async fn perform(
+        &self,
+        step: AppStoreStep,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         match step {
-            Step::Upload(step) => {
+            AppStoreStep::Upload(step) => {
                 let uploader = Uploader {
-                    session: self.session,
+                    api: self.api,
                     app: &self.order.app,
                     file: &self.order.file,
                     content: self.content,
@@ -92,33 +97,33 @@ impl Work<'_> {
                 };
                 uploader.perform(step, &mut progress.upload).await
             }
-            Step::Check => self.check(progress).await,
-            Step::EnsureVersion => self.ensure_version(progress).await,
-            Step::Attach => self.attach(progress).await,
-            Step::Note => self.note(progress).await,
-            Step::SetPhases => self.set_phases(progress).await,
-            Step::OpenSubmission => self.open_submission(progress).await,
-            Step::List => self.list(progress).await,
-            Step::Submit => self.submit(progress).await,
-            Step::Follow => self.follow(progress).await,
-            Step::TakeOut => self.take_out(progress).await,
-            Step::Rest => {
-                progress.is_halted = self.order.wanted == Wanted::Halted;
-                Ok(Done::settled())
+            AppStoreStep::Check => self.check(progress).await,
+            AppStoreStep::EnsureVersion => self.ensure_version(progress).await,
+            AppStoreStep::Attach => self.attach(progress).await,
+            AppStoreStep::Note => self.note(progress).await,
+            AppStoreStep::SetPhases => self.set_phases(progress).await,
+            AppStoreStep::OpenSubmission => self.open_submission(progress).await,
+            AppStoreStep::List => self.list(progress).await,
+            AppStoreStep::Submit => self.submit(progress).await,
+            AppStoreStep::Follow => self.follow(progress).await,
+            AppStoreStep::TakeOut => self.take_out(progress).await,
+            AppStoreStep::Rest => {
+                progress.is_halted = self.order.wanted == DesiredState::Halted;
+                Ok(StepReport::settled())
             }
-            Step::Abandon => {
+            AppStoreStep::Abandon => {
                 progress.is_withdrawn = true;
-                Ok(Done::settled().and_say("The publication was given up before its review."))
+                Ok(StepReport::settled().and_say("The publication was given up before its review."))
             }
         }
     }
 }
 
-pub(super) fn app(progress: &Progress) -> Result<&AppRecord, RemoteError> {
+pub(super) fn app(progress: &AppStoreProgress) -> Result<&AppRecord, RemoteError> {
     progress.upload.app.as_ref().ok_or_else(incomplete)
 }
 
-pub(super) fn build(progress: &Progress) -> Result<&str, RemoteError> {
+pub(super) fn build(progress: &AppStoreProgress) -> Result<&str, RemoteError> {
     progress.upload.build.as_ref().map(|build| build.id.as_str()).ok_or_else(incomplete)
 }
 

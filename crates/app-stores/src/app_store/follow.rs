@@ -1,14 +1,14 @@
 //! The step after the submission: look where the version stands, and do what is wanted there.
 
 use super::{
-    Progress,
-    client::{Work, known},
+    AppStoreProgress,
+    client::{AppStorePublisher, known},
     progress::Stage,
     rules::{self, Act},
 };
 use crate::{
-    RemoteError, Wanted,
-    app_store_connect::{Done, FOLLOW_REVIEW, Request, linked},
+    DesiredState, RemoteError,
+    app_store_connect::{AppleRequest, FOLLOW_REVIEW, StepReport, linked},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -18,11 +18,14 @@ const FOLLOW_RELEASE: Duration = Duration::from_secs(60);
 /// The pause between two looks at a release in phases, which change once a day.
 const FOLLOW_PHASES: Duration = Duration::from_secs(60 * 60);
 
-impl Work<'_> {
-    pub(super) async fn follow(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+impl AppStorePublisher<'_> {
+    pub(super) async fn follow(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let version = known(&progress.version)?.to_owned();
         let looked = self.look_at_version(&version).await?;
-        if let (false, Wanted::Released(share)) = (progress.has_begun(), self.order.wanted) {
+        if let (false, DesiredState::Released(share)) = (progress.has_begun(), self.order.wanted) {
             progress.share = share;
         }
         let before = progress.words.clone();
@@ -42,44 +45,49 @@ impl Work<'_> {
         })
     }
 
-    async fn act(&self, progress: &mut Progress, version: &str) -> Result<Done, RemoteError> {
+    async fn act(
+        &self,
+        progress: &mut AppStoreProgress,
+        version: &str,
+    ) -> Result<StepReport, RemoteError> {
         match rules::act(progress, self.order.wanted, &self.order.options) {
-            Act::Wait => Ok(Done::after(pause(progress.stage()))),
-            Act::Settle => Ok(Done::settled()),
+            Act::Wait => Ok(StepReport::after(pause(progress.stage()))),
+            Act::Settle => Ok(StepReport::settled()),
             Act::RestHalted => {
                 match self.order.wanted {
-                    Wanted::Withdrawn => progress.is_withdrawn = true,
+                    DesiredState::Withdrawn => progress.is_withdrawn = true,
                     _ => progress.is_halted = true,
                 }
-                Ok(Done::settled())
+                Ok(StepReport::settled())
             }
             // Noted before it is done, so that it is undone even after a crash.
             Act::MeanToHold => {
                 progress.is_held = true;
-                Ok(Done::silently())
+                Ok(StepReport::silently())
             }
             Act::Hold => {
                 let by_hand = json!({"releaseType": "MANUAL", "earliestReleaseDate": null});
                 self.set_release(version, by_hand).await?;
-                Ok(Done::saying("The version will not be released after its approval."))
+                Ok(StepReport::saying("The version will not be released after its approval."))
             }
             Act::LetGo => {
                 self.set_release(version, self.release_type()).await?;
                 progress.is_held = false;
-                Ok(Done::saying("The version will be released after its approval again."))
+                Ok(StepReport::saying("The version will be released after its approval again."))
             }
             Act::Release => {
                 let kind = "appStoreVersionReleaseRequests";
                 let to = [("appStoreVersion", "appStoreVersions", version)];
                 let body = linked(kind, Value::Null, &to);
-                self.session.change(Request::post(format!("/v1/{kind}"), body)).await?;
-                Ok(Done::after(FOLLOW_RELEASE).and_say("The release of the version was asked for."))
+                self.api.change(AppleRequest::post(format!("/v1/{kind}"), body)).await?;
+                Ok(StepReport::after(FOLLOW_RELEASE)
+                    .and_say("The release of the version was asked for."))
             }
             Act::Phase(state) => {
                 if let Some(phases) = &progress.phases {
                     self.set_phase(phases, state).await?;
                 }
-                Ok(Done::saying(match state {
+                Ok(StepReport::saying(match state {
                     "PAUSED" => {
                         "The release in phases is paused, for at most 30 days. Anybody can still \
                          get the version by hand in the App Store."

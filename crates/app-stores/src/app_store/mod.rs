@@ -29,4 +29,4 @@ mod version;
 
 #[cfg(feature = "clients")]
 pub use client::AppStore;
-pub use progress::{Progress, restoral, withdrawal};
+pub use progress::{AppStoreProgress, restoral, withdrawal};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How far a publication has come. The default is the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Progress {
+pub struct AppStoreProgress {
     pub(super) upload: Upload,
     /// Apple had no objection that could be read, before anything was sent.
     pub(super) checked: bool,
@@ -82,7 +82,7 @@ pub(super) enum Stage {
     Refused,
 }
 
-impl Progress {
+impl AppStoreProgress {
     pub(super) fn stage(&self) -> Stage {
         if self.upload.failure.is_some() {
             return Stage::Refused;
@@ -119,7 +119,7 @@ impl Progress {
 }
 
 /// What withdrawing the publication will do.
-pub fn withdrawal(progress: &Progress) -> Undo {
+pub fn withdrawal(progress: &AppStoreProgress) -> Undo {
     let (action, text) = if progress.is_withdrawn {
         (Action::Nothing, "The publication was withdrawn already.")
     } else {
@@ -190,7 +190,7 @@ fn undo(stage: Stage, in_phases: bool) -> (Action, &'static str) {
 }
 
 /// What restoring the publication will do, after a later one was withdrawn.
-pub fn restoral(_: &Progress) -> Undo {
+pub fn restoral(_: &AppStoreProgress) -> Undo {
     Undo {
         action: Action::Nothing,
         text:

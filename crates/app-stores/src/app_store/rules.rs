@@ -3,8 +3,8 @@
 //! Source: `AppVersionState` and `PhasedReleaseState` of Apple's description, and "Release a version
 //! update in phases" of Apple.
 
-use super::progress::{Phases, Progress, Stage};
-use crate::{Wanted, app_store_connect::upload};
+use super::progress::{AppStoreProgress, Phases, Stage};
+use crate::{DesiredState, app_store_connect::upload};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
@@ -16,9 +16,9 @@ const LADDER: &str = "Apple chooses the shares of a release in phases: 1, 2, 5, 
 
 /// A step of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum AppStoreStep {
     /// A step of the upload.
-    Upload(upload::Step),
+    Upload(upload::UploadStep),
     /// Check what can be read, before anything is sent.
     Check,
     /// Find or create the version.
@@ -47,43 +47,43 @@ pub(super) enum Step {
 
 /// The next step. The error says why what is wanted is impossible.
 pub(super) fn next(
-    progress: &Progress,
-    wanted: Wanted,
+    progress: &AppStoreProgress,
+    wanted: DesiredState,
     options: &AppStoreOptions,
-) -> Result<Step, String> {
+) -> Result<AppStoreStep, String> {
     if progress.is_withdrawn || progress.upload.failure.is_some() {
-        return Ok(Step::Rest);
+        return Ok(AppStoreStep::Rest);
     }
     if progress.submitted {
-        return Ok(Step::Follow);
+        return Ok(AppStoreStep::Follow);
     }
     match wanted {
-        Wanted::Halted | Wanted::Restored => Ok(Step::Rest),
-        Wanted::Withdrawn => Ok(match progress.stage() {
-            Stage::Listed => Step::TakeOut,
-            _ => Step::Abandon,
+        DesiredState::Halted | DesiredState::Restored => Ok(AppStoreStep::Rest),
+        DesiredState::Withdrawn => Ok(match progress.stage() {
+            Stage::Listed => AppStoreStep::TakeOut,
+            _ => AppStoreStep::Abandon,
         }),
-        Wanted::Released(Some(_)) if options.release == Some(AppStoreRelease::Manual) => Err(
+        DesiredState::Released(Some(_)) if options.release == Some(AppStoreRelease::Manual) => Err(
             "A version that is to be released by hand waits after its approval until a share is \
                  asked for. Leave the share out until then; `phased` asks for phases."
                 .into(),
         ),
-        Wanted::Released(_) => Ok(prepare(progress)),
+        DesiredState::Released(_) => Ok(prepare(progress)),
     }
 }
 
-fn prepare(progress: &Progress) -> Step {
+fn prepare(progress: &AppStoreProgress) -> AppStoreStep {
     match upload::next(&progress.upload) {
-        Some(step @ upload::Step::FindApp) => Step::Upload(step),
-        _ if !progress.checked => Step::Check,
-        Some(step) => Step::Upload(step),
-        None if progress.version.is_none() => Step::EnsureVersion,
-        None if !progress.attached => Step::Attach,
-        None if !progress.noted => Step::Note,
-        None if !progress.phases_set => Step::SetPhases,
-        None if progress.submission.is_none() => Step::OpenSubmission,
-        None if !progress.listed => Step::List,
-        None => Step::Submit,
+        Some(step @ upload::UploadStep::FindApp) => AppStoreStep::Upload(step),
+        _ if !progress.checked => AppStoreStep::Check,
+        Some(step) => AppStoreStep::Upload(step),
+        None if progress.version.is_none() => AppStoreStep::EnsureVersion,
+        None if !progress.attached => AppStoreStep::Attach,
+        None if !progress.noted => AppStoreStep::Note,
+        None if !progress.phases_set => AppStoreStep::SetPhases,
+        None if progress.submission.is_none() => AppStoreStep::OpenSubmission,
+        None if !progress.listed => AppStoreStep::List,
+        None => AppStoreStep::Submit,
     }
 }
 
@@ -113,11 +113,15 @@ pub(super) enum Act {
 }
 
 /// What is to be done with a submitted version.
-pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions) -> Act {
+pub(super) fn act(
+    progress: &AppStoreProgress,
+    wanted: DesiredState,
+    options: &AppStoreOptions,
+) -> Act {
     let stage = progress.stage();
     match wanted {
-        Wanted::Released(share) => release(progress, stage, share, options),
-        Wanted::Halted => match stage {
+        DesiredState::Released(share) => release(progress, stage, share, options),
+        DesiredState::Halted => match stage {
             Stage::InReview | Stage::Approved => hold(progress),
             Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
             Stage::Phased | Stage::Releasing => Act::Wait,
@@ -129,7 +133,7 @@ pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions
             ),
             _ => Act::Settle,
         },
-        Wanted::Withdrawn => match stage {
+        DesiredState::Withdrawn => match stage {
             Stage::InReview => Act::Cancel,
             Stage::Approved => hold(progress),
             Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
@@ -137,11 +141,11 @@ pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions
             Stage::Released => Act::Settle,
             _ => Act::RestHalted,
         },
-        Wanted::Restored => Act::Settle,
+        DesiredState::Restored => Act::Settle,
     }
 }
 
-fn hold(progress: &Progress) -> Act {
+fn hold(progress: &AppStoreProgress) -> Act {
     match (progress.is_manual, progress.is_held) {
         (true, _) => Act::RestHalted,
         (false, false) => Act::MeanToHold,
@@ -150,7 +154,7 @@ fn hold(progress: &Progress) -> Act {
 }
 
 fn release(
-    progress: &Progress,
+    progress: &AppStoreProgress,
     stage: Stage,
     share: Option<Percent>,
     options: &AppStoreOptions,
@@ -190,7 +194,7 @@ fn is_at_once(options: &AppStoreOptions) -> bool {
     matches!(options.release, None | Some(AppStoreRelease::AfterApproval))
 }
 
-impl Progress {
+impl AppStoreProgress {
     /// Whether users get the version.
     pub(super) fn has_begun(&self) -> bool {
         matches!(self.stage(), Stage::Phased | Stage::Paused | Stage::Released)
@@ -257,10 +261,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const RELEASED: Wanted = Wanted::Released(None);
-    const ALL: Wanted = Wanted::Released(Some(Percent::ALL));
+    const RELEASED: DesiredState = DesiredState::Released(None);
+    const ALL: DesiredState = DesiredState::Released(Some(Percent::ALL));
 
-    fn submitted(words: &str, phase: Option<&str>) -> Progress {
+    fn submitted(words: &str, phase: Option<&str>) -> AppStoreProgress {
         let phases = phase.map(|state| json!({"id": "p", "state": state, "day": 2}));
         serde_json::from_value(json!({
             "upload": {"app": {"id": "1", "name": "A", "language": "en-US"}, "isUsable": true},
@@ -274,41 +278,41 @@ mod tests {
     fn wishes_for_a_submitted_version_lead_to_acts() {
         let usual = AppStoreOptions::default();
         let by_hand = AppStoreOptions { release: Some(AppStoreRelease::Manual), ..usual.clone() };
-        let share = |percent: u16| Wanted::Released(Percent::of_hundredths(percent * 100));
+        let share = |percent: u16| DesiredState::Released(Percent::of_hundredths(percent * 100));
         let (waits, approved) = ("WAITING_FOR_REVIEW", "PENDING_DEVELOPER_RELEASE");
         let ready = "READY_FOR_DISTRIBUTION";
         let refuse = Act::Refuse(String::new());
         for (words, phase, wanted, options, expected) in [
             (waits, None, RELEASED, &usual, Act::Wait),
-            (waits, None, Wanted::Halted, &usual, Act::MeanToHold),
-            (waits, None, Wanted::Halted, &by_hand, Act::RestHalted),
-            (waits, None, Wanted::Withdrawn, &usual, Act::Cancel),
+            (waits, None, DesiredState::Halted, &usual, Act::MeanToHold),
+            (waits, None, DesiredState::Halted, &by_hand, Act::RestHalted),
+            (waits, None, DesiredState::Withdrawn, &usual, Act::Cancel),
             (waits, None, share(10), &usual, refuse.clone()),
             (waits, Some("INACTIVE"), share(10), &usual, Act::Wait),
             (waits, Some("INACTIVE"), share(20), &usual, Act::Wait),
             (approved, None, RELEASED, &by_hand, Act::Wait),
             (approved, None, ALL, &by_hand, Act::Release),
             (approved, Some("INACTIVE"), share(10), &by_hand, Act::Release),
-            (approved, None, Wanted::Halted, &by_hand, Act::RestHalted),
-            (approved, None, Wanted::Withdrawn, &by_hand, Act::RestHalted),
-            (approved, None, Wanted::Withdrawn, &usual, Act::MeanToHold),
-            ("PENDING_APPLE_RELEASE", None, Wanted::Withdrawn, &usual, Act::Wait),
+            (approved, None, DesiredState::Halted, &by_hand, Act::RestHalted),
+            (approved, None, DesiredState::Withdrawn, &by_hand, Act::RestHalted),
+            (approved, None, DesiredState::Withdrawn, &usual, Act::MeanToHold),
+            ("PENDING_APPLE_RELEASE", None, DesiredState::Withdrawn, &usual, Act::Wait),
             (ready, None, RELEASED, &usual, Act::Settle),
-            (ready, None, Wanted::Halted, &usual, refuse.clone()),
-            (ready, None, Wanted::Withdrawn, &usual, Act::Settle),
+            (ready, None, DesiredState::Halted, &usual, refuse.clone()),
+            (ready, None, DesiredState::Withdrawn, &usual, Act::Settle),
             (ready, Some("ACTIVE"), share(10), &usual, Act::Wait),
             (ready, Some("ACTIVE"), share(20), &usual, refuse.clone()),
             (ready, Some("ACTIVE"), ALL, &usual, Act::Phase("COMPLETE")),
-            (ready, Some("ACTIVE"), Wanted::Halted, &usual, Act::Phase("PAUSED")),
-            (ready, Some("ACTIVE"), Wanted::Withdrawn, &usual, Act::Phase("PAUSED")),
-            (ready, Some("ACTIVE"), Wanted::Restored, &usual, Act::Settle),
-            (ready, Some("INACTIVE"), Wanted::Halted, &usual, Act::Wait),
+            (ready, Some("ACTIVE"), DesiredState::Halted, &usual, Act::Phase("PAUSED")),
+            (ready, Some("ACTIVE"), DesiredState::Withdrawn, &usual, Act::Phase("PAUSED")),
+            (ready, Some("ACTIVE"), DesiredState::Restored, &usual, Act::Settle),
+            (ready, Some("INACTIVE"), DesiredState::Halted, &usual, Act::Wait),
             (ready, Some("PAUSED"), RELEASED, &usual, Act::Phase("ACTIVE")),
             (ready, Some("PAUSED"), ALL, &usual, Act::Phase("COMPLETE")),
-            (ready, Some("PAUSED"), Wanted::Halted, &usual, Act::RestHalted),
-            (ready, Some("COMPLETE"), Wanted::Halted, &usual, refuse),
+            (ready, Some("PAUSED"), DesiredState::Halted, &usual, Act::RestHalted),
+            (ready, Some("COMPLETE"), DesiredState::Halted, &usual, refuse),
             ("REJECTED", None, RELEASED, &usual, Act::Settle),
-            ("REJECTED", None, Wanted::Withdrawn, &usual, Act::RestHalted),
+            ("REJECTED", None, DesiredState::Withdrawn, &usual, Act::RestHalted),
         ] {
             let mut progress = submitted(words, phase);
             progress.is_manual = is_by_hand(options);
@@ -323,15 +327,16 @@ mod tests {
     #[test]
     fn a_version_that_was_held_is_released_as_it_was_to_be() {
         let options = |release| AppStoreOptions { release, ..AppStoreOptions::default() };
-        let held = |words| Progress { is_held: true, is_manual: true, ..submitted(words, None) };
+        let held =
+            |words| AppStoreProgress { is_held: true, is_manual: true, ..submitted(words, None) };
         let later = Some(AppStoreRelease::NotBefore(contract::Timestamp::from_millis(0)));
         let (waits, approved) = ("IN_REVIEW", "PENDING_DEVELOPER_RELEASE");
         assert_eq!(act(&held(waits), RELEASED, &options(None)), Act::LetGo);
         assert_eq!(act(&held(approved), RELEASED, &options(None)), Act::Release);
         assert_eq!(act(&held(approved), RELEASED, &options(later)), Act::LetGo);
-        assert_eq!(act(&held(waits), Wanted::Halted, &options(None)), Act::RestHalted);
-        let meant = Progress { is_manual: false, ..held(waits) };
-        assert_eq!(act(&meant, Wanted::Halted, &options(None)), Act::Hold);
+        assert_eq!(act(&held(waits), DesiredState::Halted, &options(None)), Act::RestHalted);
+        let meant = AppStoreProgress { is_manual: false, ..held(waits) };
+        assert_eq!(act(&meant, DesiredState::Halted, &options(None)), Act::Hold);
         assert_eq!(act(&meant, RELEASED, &options(None)), Act::LetGo);
     }
 
@@ -340,15 +345,15 @@ mod tests {
         let options = AppStoreOptions::default();
         let mut progress = submitted("WAITING_FOR_REVIEW", None);
         progress.submitted = false;
-        assert_eq!(next(&progress, Wanted::Halted, &options), Ok(Step::Rest));
-        assert_eq!(next(&progress, Wanted::Withdrawn, &options), Ok(Step::TakeOut));
+        assert_eq!(next(&progress, DesiredState::Halted, &options), Ok(AppStoreStep::Rest));
+        assert_eq!(next(&progress, DesiredState::Withdrawn, &options), Ok(AppStoreStep::TakeOut));
         progress.submission = None;
         progress.listed = false;
-        assert_eq!(next(&progress, Wanted::Withdrawn, &options), Ok(Step::Abandon));
+        assert_eq!(next(&progress, DesiredState::Withdrawn, &options), Ok(AppStoreStep::Abandon));
         progress.is_withdrawn = true;
-        assert_eq!(next(&progress, Wanted::Withdrawn, &options), Ok(Step::Rest));
+        assert_eq!(next(&progress, DesiredState::Withdrawn, &options), Ok(AppStoreStep::Rest));
         let by_hand = AppStoreOptions { release: Some(AppStoreRelease::Manual), ..options };
-        assert!(next(&Progress::default(), ALL, &by_hand).is_err());
+        assert!(next(&AppStoreProgress::default(), ALL, &by_hand).is_err());
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! several unfinished submissions, and a version is part of one at most.
 
 use super::{
-    Progress,
-    client::{Work, app, build, known},
+    AppStoreProgress,
+    client::{AppStorePublisher, app, build, known},
 };
 use crate::{
     RemoteError,
     app_store_connect::{
-        Done, Request,
+        AppleRequest, StepReport,
         documents::{Anything, Many, One, Resource, ReviewSubmission},
         linked, resource,
     },
@@ -23,31 +23,31 @@ const ITEMS: &str = "/v1/reviewSubmissionItems";
 /// The pause between two looks at a submission that Apple cancels.
 const CANCELLED_SOON: Duration = Duration::from_secs(10);
 
-impl Work<'_> {
+impl AppStorePublisher<'_> {
     /// Finds a submission that was not sent, or creates one. One that Apple refused is closed first,
     /// because its version cannot be part of another.
     pub(super) async fn open_submission(
         &self,
-        progress: &mut Progress,
-    ) -> Result<Done, RemoteError> {
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let app = &app(progress)?.id;
         let version = known(&progress.version)?;
-        let request = Request::get(SUBMISSIONS)
+        let request = AppleRequest::get(SUBMISSIONS)
             .with("filter[app]", app)
             .with("filter[platform]", "IOS")
             .with("filter[state]", "READY_FOR_REVIEW,UNRESOLVED_ISSUES,CANCELING")
             .with("limit", "50");
-        let there: Many<ReviewSubmission> = self.session.read(request).await?;
+        let there: Many<ReviewSubmission> = self.api.read(request).await?;
         let mut empty = None;
         for submission in &there.data {
             let items = self.items(&submission.id).await?;
             let has_version =
                 items.iter().any(|item| item.related("appStoreVersion") == Some(version));
             match (state(submission), has_version) {
-                ("CANCELING", true) => return Ok(Done::after(CANCELLED_SOON)),
+                ("CANCELING", true) => return Ok(StepReport::after(CANCELLED_SOON)),
                 ("UNRESOLVED_ISSUES", true) => {
                     self.cancel(&submission.id).await?;
-                    return Ok(Done::after(CANCELLED_SOON)
+                    return Ok(StepReport::after(CANCELLED_SOON)
                         .and_say("The submission that Apple refused is closed."));
                 }
                 ("READY_FOR_REVIEW", true) if items.len() > 1 => {
@@ -73,15 +73,18 @@ impl Work<'_> {
                 let attributes = json!({"platform": "IOS"});
                 let body = linked("reviewSubmissions", attributes, &[("app", "apps", app)]);
                 let created: One<ReviewSubmission> =
-                    self.session.read(Request::post(SUBMISSIONS, body)).await?;
+                    self.api.read(AppleRequest::post(SUBMISSIONS, body)).await?;
                 created.data.id
             }
         };
         progress.submission = Some(id);
-        Ok(Done::silently())
+        Ok(StepReport::silently())
     }
 
-    pub(super) async fn list(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn list(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let (submission, version) = (known(&progress.submission)?, known(&progress.version)?);
         let items = self.items(submission).await?;
         if !items.iter().any(|item| item.related("appStoreVersion") == Some(version)) {
@@ -90,17 +93,20 @@ impl Work<'_> {
                 ("appStoreVersion", "appStoreVersions", version),
             ];
             let body = linked("reviewSubmissionItems", Value::Null, &to);
-            self.session.change(Request::post(ITEMS, body)).await?;
+            self.api.change(AppleRequest::post(ITEMS, body)).await?;
         }
         progress.listed = true;
-        Ok(Done::silently())
+        Ok(StepReport::silently())
     }
 
-    pub(super) async fn submit(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn submit(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let id = known(&progress.submission)?;
         let Some(found) = self.submission(id).await? else {
             (progress.submission, progress.listed) = (None, false);
-            return Ok(Done::silently());
+            return Ok(StepReport::silently());
         };
         if state(&found) == "READY_FOR_REVIEW" {
             let version = self.look_at_version(known(&progress.version)?).await?;
@@ -114,66 +120,72 @@ impl Work<'_> {
                 ));
             }
             let body = resource("reviewSubmissions", Some(id), json!({"submitted": true}));
-            self.session.change(Request::patch(format!("{SUBMISSIONS}/{id}"), body)).await?;
+            self.api.change(AppleRequest::patch(format!("{SUBMISSIONS}/{id}"), body)).await?;
         }
         progress.submitted = true;
-        Ok(Done::saying("The version was submitted for review."))
+        Ok(StepReport::saying("The version was submitted for review."))
     }
 
     /// Takes the version out of a submission, unless Apple has it already.
-    pub(super) async fn take_out(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn take_out(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let id = known(&progress.submission)?;
         let version = known(&progress.version)?;
         let found = self.submission(id).await?;
         if found.is_some_and(|found| state(&found) != "READY_FOR_REVIEW") {
             progress.submitted = true;
-            return Ok(Done::silently());
+            return Ok(StepReport::silently());
         }
         for item in self.items(id).await? {
             if item.related("appStoreVersion") == Some(version) {
-                self.session.change(Request::delete(format!("{ITEMS}/{}", item.id))).await?;
+                self.api.change(AppleRequest::delete(format!("{ITEMS}/{}", item.id))).await?;
             }
         }
         progress.is_withdrawn = true;
-        Ok(Done::settled().and_say("The version was not submitted, and stays as a draft."))
+        Ok(StepReport::settled().and_say("The version was not submitted, and stays as a draft."))
     }
 
     /// Cancels the submission, unless Apple does already.
-    pub(super) async fn cancel_review(&self, progress: &Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn cancel_review(
+        &self,
+        progress: &AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let id = known(&progress.submission)?;
         let Some(found) = self.submission(id).await? else {
-            return Ok(Done::after(CANCELLED_SOON));
+            return Ok(StepReport::after(CANCELLED_SOON));
         };
         match state(&found) {
             // The review is over just now, and the next look shows how it ended.
-            "CANCELING" | "COMPLETING" | "COMPLETE" => Ok(Done::after(CANCELLED_SOON)),
+            "CANCELING" | "COMPLETING" | "COMPLETE" => Ok(StepReport::after(CANCELLED_SOON)),
             _ => {
                 self.cancel(id).await?;
-                Ok(Done::after(CANCELLED_SOON).and_say("The submission is being cancelled."))
+                Ok(StepReport::after(CANCELLED_SOON).and_say("The submission is being cancelled."))
             }
         }
     }
 
     async fn cancel(&self, submission: &str) -> Result<(), RemoteError> {
         let body = resource("reviewSubmissions", Some(submission), json!({"canceled": true}));
-        self.session.change(Request::patch(format!("{SUBMISSIONS}/{submission}"), body)).await
+        self.api.change(AppleRequest::patch(format!("{SUBMISSIONS}/{submission}"), body)).await
     }
 
     async fn submission(
         &self,
         id: &str,
     ) -> Result<Option<Resource<ReviewSubmission>>, RemoteError> {
-        let request = Request::get(format!("{SUBMISSIONS}/{id}"));
-        let found: Option<One<ReviewSubmission>> = self.session.find(request).await?;
+        let request = AppleRequest::get(format!("{SUBMISSIONS}/{id}"));
+        let found: Option<One<ReviewSubmission>> = self.api.find(request).await?;
         Ok(found.map(|found| found.data))
     }
 
     /// The items of a submission. None if it is gone.
     async fn items(&self, submission: &str) -> Result<Vec<Resource<Anything>>, RemoteError> {
-        let request = Request::get(format!("{SUBMISSIONS}/{submission}/items"))
+        let request = AppleRequest::get(format!("{SUBMISSIONS}/{submission}/items"))
             .with("include", "appStoreVersion")
             .with("limit", "50");
-        let items: Option<Many<Anything>> = self.session.find(request).await?;
+        let items: Option<Many<Anything>> = self.api.find(request).await?;
         Ok(items.map(|items| items.data).unwrap_or_default())
     }
 }

@@ -1,15 +1,15 @@
 //! The steps that prepare a version: nobody sees it until it is submitted.
 
 use super::{
-    Progress,
-    checks::{self, Known},
-    client::{Work, app, build, known},
+    AppStoreProgress,
+    checks::{self, KnownVersion},
+    client::{AppStorePublisher, app, build, known},
     progress::Phases,
 };
 use crate::{
-    RemoteError, Wanted,
+    DesiredState, RemoteError,
     app_store_connect::{
-        Done, Request, checked_notes,
+        AppleRequest, StepReport, checked_notes,
         documents::{Localization, Many, One, PhasedRelease, Resource, Version},
         linked, resource,
     },
@@ -26,15 +26,18 @@ const VERSIONS: &str = "/v1/appStoreVersions";
 const PHASED: &str = "appStoreVersionPhasedReleases";
 
 /// A version as it is now.
-pub(super) struct Looked {
+pub(super) struct VersionDetails {
     pub version: Version,
     pub build: Option<String>,
     pub phases: Option<Phases>,
 }
 
-impl Work<'_> {
+impl AppStorePublisher<'_> {
     /// Checks what can be read, before anything is sent.
-    pub(super) async fn check(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn check(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let app = app(progress)?;
         let notes = checked_notes(self.order, &app.language)?;
         let has_notes = notes.contains_key(app.language.as_str());
@@ -64,14 +67,14 @@ impl Work<'_> {
         }
         progress.is_first = ground.is_first;
         progress.checked = true;
-        Ok(Done::silently())
+        Ok(StepReport::silently())
     }
 
     /// Creates the version, or takes over the one that can be edited.
     pub(super) async fn ensure_version(
         &self,
-        progress: &mut Progress,
-    ) -> Result<Done, RemoteError> {
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let app = app(progress)?;
         let wanted = &self.order.file.version;
         let versions = self.versions(&app.id).await?;
@@ -81,9 +84,9 @@ impl Work<'_> {
             attributes.insert("versionString".into(), json!(wanted));
         }
         let (id, said) = match ground.editable {
-            Some(Known { id, version, .. }) => {
+            Some(KnownVersion { id, version, .. }) => {
                 let body = resource("appStoreVersions", Some(&id), attributes);
-                self.session.change(Request::patch(format!("{VERSIONS}/{id}"), body)).await?;
+                self.api.change(AppleRequest::patch(format!("{VERSIONS}/{id}"), body)).await?;
                 let said = match version == *wanted {
                     true => format!("The draft of version {version} is used."),
                     false => format!("The draft of version {version} becomes version {wanted}."),
@@ -96,24 +99,27 @@ impl Work<'_> {
                 }
                 let body = linked("appStoreVersions", attributes, &[("app", "apps", &app.id)]);
                 let created: One<Version> =
-                    self.session.read(Request::post(VERSIONS, body)).await?;
+                    self.api.read(AppleRequest::post(VERSIONS, body)).await?;
                 (created.data.id, format!("Version {wanted} was created."))
             }
         };
         progress.version = Some(id);
-        Ok(Done::saying(said))
+        Ok(StepReport::saying(said))
     }
 
-    pub(super) async fn attach(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn attach(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let (id, build) = (known(&progress.version)?, build(progress)?);
         let looked = self.look_at_version(id).await?;
         let done = match looked.build.as_deref() == Some(build) {
-            true => Done::silently(),
+            true => StepReport::silently(),
             false => {
                 let body = json!({"data": {"type": "builds", "id": build}});
                 let path = format!("{VERSIONS}/{id}/relationships/build");
-                self.session.change(Request::patch(path, body)).await?;
-                Done::saying("The version has the build.")
+                self.api.change(AppleRequest::patch(path, body)).await?;
+                StepReport::saying("The version has the build.")
             }
         };
         progress.attached = true;
@@ -123,10 +129,13 @@ impl Work<'_> {
     /// Writes the release notes in the first language in which they are not in place. Apple demands
     /// some in every language of the version: those without own ones show those of the default
     /// language.
-    pub(super) async fn note(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn note(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let language_of_app = &app(progress)?.language;
         let notes = checked_notes(self.order, language_of_app)?;
-        let mut done = Done::silently();
+        let mut done = StepReport::silently();
         if progress.is_first && !notes.is_empty() {
             done = done.and_say("The App Store shows no release notes of a first version.");
         }
@@ -143,8 +152,10 @@ impl Work<'_> {
                 }
                 let (kind, id) = ("appStoreVersionLocalizations", &localization.id);
                 let body = resource(kind, Some(id), json!({"whatsNew": text}));
-                self.session.change(Request::patch(format!("/v1/{kind}/{id}"), body)).await?;
-                return Ok(Done::saying(format!("The release notes are in place in {locale}.")));
+                self.api.change(AppleRequest::patch(format!("/v1/{kind}/{id}"), body)).await?;
+                return Ok(StepReport::saying(format!(
+                    "The release notes are in place in {locale}."
+                )));
             }
             let is_there = |language: &str| {
                 there.iter().any(|localization| localization.attributes.locale == language)
@@ -159,7 +170,10 @@ impl Work<'_> {
         Ok(done)
     }
 
-    pub(super) async fn set_phases(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    pub(super) async fn set_phases(
+        &self,
+        progress: &mut AppStoreProgress,
+    ) -> Result<StepReport, RemoteError> {
         let version = known(&progress.version)?;
         let looked = self.look_at_version(version).await?;
         let done = match (looked.phases, self.wants_phases()) {
@@ -167,15 +181,17 @@ impl Work<'_> {
                 let attributes = json!({"phasedReleaseState": "INACTIVE"});
                 let to = [("appStoreVersion", "appStoreVersions", version)];
                 let body = linked(PHASED, attributes, &to);
-                self.session.change(Request::post(format!("/v1/{PHASED}"), body)).await?;
-                Done::saying("The version will be released in phases.")
+                self.api.change(AppleRequest::post(format!("/v1/{PHASED}"), body)).await?;
+                StepReport::saying("The version will be released in phases.")
             }
             // Of an earlier publication of the draft.
             (Some(phases), false) => {
-                self.session.change(Request::delete(format!("/v1/{PHASED}/{}", phases.id))).await?;
-                Done::silently()
+                self.api
+                    .change(AppleRequest::delete(format!("/v1/{PHASED}/{}", phases.id)))
+                    .await?;
+                StepReport::silently()
             }
-            _ => Done::silently(),
+            _ => StepReport::silently(),
         };
         progress.phases_set = true;
         Ok(done)
@@ -188,7 +204,7 @@ impl Work<'_> {
         release: Value,
     ) -> Result<(), RemoteError> {
         let body = resource("appStoreVersions", Some(version), release);
-        self.session.change(Request::patch(format!("{VERSIONS}/{version}"), body)).await
+        self.api.change(AppleRequest::patch(format!("{VERSIONS}/{version}"), body)).await
     }
 
     pub(super) async fn set_phase(
@@ -197,13 +213,13 @@ impl Work<'_> {
         state: &'static str,
     ) -> Result<(), RemoteError> {
         let body = resource(PHASED, Some(&phases.id), json!({"phasedReleaseState": state}));
-        self.session.change(Request::patch(format!("/v1/{PHASED}/{}", phases.id), body)).await
+        self.api.change(AppleRequest::patch(format!("/v1/{PHASED}/{}", phases.id), body)).await
     }
 
-    pub(super) async fn look_at_version(&self, id: &str) -> Result<Looked, RemoteError> {
-        let request = Request::get(format!("{VERSIONS}/{id}"))
+    pub(super) async fn look_at_version(&self, id: &str) -> Result<VersionDetails, RemoteError> {
+        let request = AppleRequest::get(format!("{VERSIONS}/{id}"))
             .with("include", "build,appStoreVersionPhasedRelease");
-        let found: Option<One<Version>> = self.session.find(request).await?;
+        let found: Option<One<Version>> = self.api.find(request).await?;
         let found = found.ok_or_else(|| {
             RemoteError::Refused(
                 "Somebody deleted the version in App Store Connect. Publish again.".into(),
@@ -214,7 +230,7 @@ impl Work<'_> {
             Some(Phases { id, state: phased.phased_release_state?, day })
         });
         let build = found.data.related("build").map(str::to_owned);
-        Ok(Looked { version: found.data.attributes, build, phases })
+        Ok(VersionDetails { version: found.data.attributes, build, phases })
     }
 
     /// The attributes of the release that the order wants.
@@ -234,7 +250,7 @@ impl Work<'_> {
 
     fn share(&self) -> Option<Percent> {
         match self.order.wanted {
-            Wanted::Released(share) => share,
+            DesiredState::Released(share) => share,
             _ => None,
         }
     }
@@ -243,12 +259,12 @@ impl Work<'_> {
         self.order.options.phased || self.share().is_some_and(|share| share != Percent::ALL)
     }
 
-    async fn versions(&self, app: &str) -> Result<Vec<Known>, RemoteError> {
-        let request = Request::get(format!("/v1/apps/{app}/appStoreVersions"))
+    async fn versions(&self, app: &str) -> Result<Vec<KnownVersion>, RemoteError> {
+        let request = AppleRequest::get(format!("/v1/apps/{app}/appStoreVersions"))
             .with("filter[platform]", "IOS")
             .with("limit", "200");
-        let versions: Many<Version> = self.session.read(request).await?;
-        let known = |version: Resource<Version>| Known {
+        let versions: Many<Version> = self.api.read(request).await?;
+        let known = |version: Resource<Version>| KnownVersion {
             id: version.id,
             version: version.attributes.version_string,
             state: version.attributes.app_version_state.unwrap_or_default(),
@@ -262,7 +278,7 @@ impl Work<'_> {
     ) -> Result<Vec<Resource<Localization>>, RemoteError> {
         let path = format!("{VERSIONS}/{version}/appStoreVersionLocalizations");
         let found: Many<Localization> =
-            self.session.read(Request::get(path).with("limit", "100")).await?;
+            self.api.read(AppleRequest::get(path).with("limit", "100")).await?;
         Ok(found.data)
     }
 }

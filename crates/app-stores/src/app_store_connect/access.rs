@@ -1,7 +1,7 @@
 //! What a key sees and may do.
 
 use super::{
-    api::{Request, Session},
+    api::{AppleRequest, KeyedApi},
     documents::{self, Many, Resource},
     step::resource,
     upload::AppRecord,
@@ -18,15 +18,15 @@ const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 /// Apple tells the role of a key to administrators only. So this asks for a change of a resource that
 /// does not exist: Apple answers 403 to a role that may not, and 404 to one that may.
 pub(crate) async fn shown_to(
-    session: Session<'_>,
+    api: KeyedApi<'_>,
     bundle_id: &str,
     changed: &'static str,
 ) -> Result<String, RemoteError> {
-    let app = find_app(session, bundle_id).await?;
+    let app = find_app(api, bundle_id).await?;
     let path = format!("/v1/{changed}/{NOBODY}");
-    let request = Request::patch(path, resource(changed, Some(NOBODY), json!({})));
+    let request = AppleRequest::patch(path, resource(changed, Some(NOBODY), json!({})));
     // Any refusal but that of the role is one of the resource, which does not exist.
-    let _ = session.ask(request).await?;
+    let _ = api.ask(request).await?;
     let what = match changed {
         "builds" => "builds",
         _ => "releases",
@@ -35,12 +35,10 @@ pub(crate) async fn shown_to(
 }
 
 /// Finds an app by its bundle identifier, or says why it cannot be seen.
-pub(crate) async fn find_app(
-    session: Session<'_>,
-    bundle_id: &str,
-) -> Result<AppRecord, RemoteError> {
-    let request = Request::get("/v1/apps").with("filter[bundleId]", bundle_id).with("limit", "10");
-    let apps: Many<documents::App> = session.read(request).await?;
+pub(crate) async fn find_app(api: KeyedApi<'_>, bundle_id: &str) -> Result<AppRecord, RemoteError> {
+    let request =
+        AppleRequest::get("/v1/apps").with("filter[bundleId]", bundle_id).with("limit", "10");
+    let apps: Many<documents::App> = api.read(request).await?;
     let is_it =
         |app: &Resource<documents::App>| app.attributes.bundle_id.as_deref() == Some(bundle_id);
     let app = apps.data.into_iter().find(is_it).ok_or_else(|| {

@@ -1,8 +1,8 @@
 //! Requests to the App Store Connect API.
 
-use super::{credentials::Tokens, refusal::Refusal};
+use super::{credentials::SignedTokens, refusal::AppleRefusal};
 use crate::{AppStoreConnectKey, RemoteError};
-use remote::{Answer, Http, Repeat};
+use remote::{Http, HttpAnswer, Repeat};
 use reqwest::{Method, Url, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,39 +19,39 @@ pub(crate) struct Api {
     /// Sends parts of files to the addresses that Apple dictates, with nothing of our own.
     parts: reqwest::Client,
     address: Url,
-    tokens: Tokens,
+    tokens: SignedTokens,
 }
 
 /// A request with the path and the query that Apple's description has.
-pub(crate) struct Request {
+pub(crate) struct AppleRequest {
     method: Method,
     path: String,
     query: Vec<(&'static str, String)>,
     body: Option<Value>,
 }
 
-impl Request {
-    fn new(method: Method, path: impl Into<String>, body: Option<Value>) -> Request {
-        Request { method, path: path.into(), query: Vec::new(), body }
+impl AppleRequest {
+    fn new(method: Method, path: impl Into<String>, body: Option<Value>) -> AppleRequest {
+        AppleRequest { method, path: path.into(), query: Vec::new(), body }
     }
 
-    pub fn get(path: impl Into<String>) -> Request {
-        Request::new(Method::GET, path, None)
+    pub fn get(path: impl Into<String>) -> AppleRequest {
+        AppleRequest::new(Method::GET, path, None)
     }
 
-    pub fn post(path: impl Into<String>, body: Value) -> Request {
-        Request::new(Method::POST, path, Some(body))
+    pub fn post(path: impl Into<String>, body: Value) -> AppleRequest {
+        AppleRequest::new(Method::POST, path, Some(body))
     }
 
-    pub fn patch(path: impl Into<String>, body: Value) -> Request {
-        Request::new(Method::PATCH, path, Some(body))
+    pub fn patch(path: impl Into<String>, body: Value) -> AppleRequest {
+        AppleRequest::new(Method::PATCH, path, Some(body))
     }
 
-    pub fn delete(path: impl Into<String>) -> Request {
-        Request::new(Method::DELETE, path, None)
+    pub fn delete(path: impl Into<String>) -> AppleRequest {
+        AppleRequest::new(Method::DELETE, path, None)
     }
 
-    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Request {
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> AppleRequest {
         self.query.push((name, value.into()));
         self
     }
@@ -70,12 +70,12 @@ impl Api {
             .redirect(Policy::none())
             .build()
             .map_err(|e| format!("the client for uploads to Apple: {e}"))?;
-        Ok(Api { http: Http::new("Apple")?, parts, address: url, tokens: Tokens::default() })
+        Ok(Api { http: Http::new("Apple")?, parts, address: url, tokens: SignedTokens::default() })
     }
 
     /// The API as it is for this key.
-    pub fn with<'a>(&'a self, key: &'a AppStoreConnectKey) -> Session<'a> {
-        Session { api: self, key }
+    pub fn with<'a>(&'a self, key: &'a AppStoreConnectKey) -> KeyedApi<'a> {
+        KeyedApi { api: self, key }
     }
 
     /// Whether a part of a file may be sent to this address.
@@ -88,16 +88,19 @@ impl Api {
 
 /// The API as it is for one key.
 #[derive(Clone, Copy)]
-pub(crate) struct Session<'a> {
+pub(crate) struct KeyedApi<'a> {
     api: &'a Api,
     key: &'a AppStoreConnectKey,
 }
 
-impl Session<'_> {
+impl KeyedApi<'_> {
     /// Sends a request once. The outer error means that there is no answer about what was asked, or
     /// that the key does not permit it.
-    pub async fn ask(&self, request: Request) -> Result<Result<Answer, Refusal>, RemoteError> {
-        let Request { method, path, query, body } = request;
+    pub async fn ask(
+        &self,
+        request: AppleRequest,
+    ) -> Result<Result<HttpAnswer, AppleRefusal>, RemoteError> {
+        let AppleRequest { method, path, query, body } = request;
         let mut url = self.api.address.clone();
         url.set_path(&path);
         if !query.is_empty() {
@@ -116,7 +119,7 @@ impl Session<'_> {
         if answer.is_ok() {
             return Ok(Ok(answer));
         }
-        let refusal = Refusal::read(answer.status, &answer.body);
+        let refusal = AppleRefusal::read(answer.status, &answer.body);
         if answer.status == 401 {
             self.api.tokens.forget(self.key);
         }
@@ -129,7 +132,7 @@ impl Session<'_> {
     /// Reads a document. `None`: Apple has none (404).
     pub async fn find<T: DeserializeOwned>(
         &self,
-        request: Request,
+        request: AppleRequest,
     ) -> Result<Option<T>, RemoteError> {
         match self.ask(request).await? {
             Ok(answer) => answer.read().map(Some),
@@ -139,7 +142,7 @@ impl Session<'_> {
     }
 
     /// Reads the document of an answer that must be a success.
-    pub async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, RemoteError> {
+    pub async fn read<T: DeserializeOwned>(&self, request: AppleRequest) -> Result<T, RemoteError> {
         match self.ask(request).await? {
             Ok(answer) => answer.read(),
             Err(refusal) => Err(refused(&refusal)),
@@ -147,7 +150,7 @@ impl Session<'_> {
     }
 
     /// Changes something. The document of the answer does not count.
-    pub async fn change(&self, request: Request) -> Result<(), RemoteError> {
+    pub async fn change(&self, request: AppleRequest) -> Result<(), RemoteError> {
         match self.ask(request).await? {
             Ok(_) => Ok(()),
             Err(refusal) => Err(refused(&refusal)),
@@ -180,7 +183,7 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn refused(refusal: &Refusal) -> RemoteError {
+pub(super) fn refused(refusal: &AppleRefusal) -> RemoteError {
     RemoteError::Refused(refusal.text())
 }
 

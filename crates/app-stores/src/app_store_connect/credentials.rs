@@ -20,16 +20,16 @@ const USED_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// Tokens by the id of their key.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<String, Made>>);
+pub(super) struct SignedTokens(Mutex<HashMap<String, SignedToken>>);
 
-struct Made {
+struct SignedToken {
     key: AppStoreConnectKey,
     token: String,
     at: Instant,
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct AppleClaims<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     iss: Option<&'a str>,
     /// `user` for the key of a person, which has no issuer.
@@ -40,7 +40,7 @@ struct Claims<'a> {
     aud: &'static str,
 }
 
-impl Tokens {
+impl SignedTokens {
     /// A token that is valid for some minutes.
     pub fn of(&self, key: &AppStoreConnectKey) -> Result<String, RemoteError> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ impl Tokens {
             return Ok(made.token.clone());
         }
         let token = sign(key)?;
-        let made = Made { key: key.clone(), token: token.clone(), at: Instant::now() };
+        let made = SignedToken { key: key.clone(), token: token.clone(), at: Instant::now() };
         tokens.insert(key.key_id.clone(), made);
         Ok(token)
     }
@@ -75,7 +75,7 @@ fn sign(key: &AppStoreConnectKey) -> Result<String, RemoteError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let iat = now.saturating_sub(MADE_BEFORE);
     let issuer = key.issuer_id.as_deref();
-    let claims = Claims {
+    let claims = AppleClaims {
         iss: issuer,
         sub: issuer.is_none().then_some("user"),
         iat,

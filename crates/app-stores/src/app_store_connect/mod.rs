@@ -23,6 +23,6 @@ pub use api::ADDRESS;
 #[cfg(feature = "clients")]
 pub(crate) use {
     access::shown_to,
-    api::{Api, Request, Session},
-    step::{Done, FOLLOW_REVIEW, checked_notes, linked, resource},
+    api::{Api, AppleRequest, KeyedApi},
+    step::{FOLLOW_REVIEW, StepReport, checked_notes, linked, resource},
 };

@@ -14,7 +14,7 @@ const LONGEST_REASON: usize = 400;
 /// A refusal with its reasons. Where Apple names errors of other resources as the cause, such as
 /// those of the version that is to be reviewed, they are the reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct AppleRefusal {
     status: u16,
     reasons: Vec<Reason>,
 }
@@ -50,9 +50,9 @@ struct Meta {
     associated_errors: BTreeMap<String, Vec<Error>>,
 }
 
-impl Refusal {
+impl AppleRefusal {
     /// The refusal in an answer. A body that is no list of errors is quoted.
-    pub fn read(status: u16, body: &[u8]) -> Refusal {
+    pub fn read(status: u16, body: &[u8]) -> AppleRefusal {
         let mut reasons = Vec::new();
         match serde_json::from_slice::<Document>(body) {
             Ok(document) => document.errors.into_iter().for_each(|e| collect(e, "", &mut reasons)),
@@ -67,7 +67,7 @@ impl Refusal {
                 different.push(reason);
             }
         }
-        Refusal { status, reasons: different }
+        AppleRefusal { status, reasons: different }
     }
 
     /// Whether a reason has this code.
@@ -183,7 +183,7 @@ mod tests {
     use serde_json::json;
 
     fn text(status: u16, body: serde_json::Value) -> String {
-        Refusal::read(status, body.to_string().as_bytes()).text()
+        AppleRefusal::read(status, body.to_string().as_bytes()).text()
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_is_no_list_of_errors_is_quoted() {
-        let refusal = Refusal::read(413, b"<html>\n too large </html>");
+        let refusal = AppleRefusal::read(413, b"<html>\n too large </html>");
         assert_eq!(refusal.text(), "Apple answers 413: <html> too large </html>");
     }
 }

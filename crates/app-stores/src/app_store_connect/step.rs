@@ -1,6 +1,6 @@
 //! What the steps of both stores have in common.
 
-use crate::{Next, Order, RemoteError};
+use crate::{NextStep, PublicationOrder, RemoteError};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ const LONGEST_NOTES: usize = 4000;
 
 /// What a step has done besides the change of the progress.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct StepReport {
     pub log: Vec<String>,
     /// The pause before the next step. `None`: at once.
     pub pause: Option<Duration>,
@@ -19,34 +19,34 @@ pub(crate) struct Done {
     pub is_settled: bool,
 }
 
-impl Done {
+impl StepReport {
     /// Nothing that anybody wants to read.
-    pub fn silently() -> Done {
-        Done::default()
+    pub fn silently() -> StepReport {
+        StepReport::default()
     }
 
-    pub fn saying(sentence: impl Into<String>) -> Done {
-        Done { log: vec![sentence.into()], ..Done::default() }
+    pub fn saying(sentence: impl Into<String>) -> StepReport {
+        StepReport { log: vec![sentence.into()], ..StepReport::default() }
     }
 
-    pub fn after(pause: Duration) -> Done {
-        Done { pause: Some(pause), ..Done::default() }
+    pub fn after(pause: Duration) -> StepReport {
+        StepReport { pause: Some(pause), ..StepReport::default() }
     }
 
-    pub fn settled() -> Done {
-        Done { is_settled: true, ..Done::default() }
+    pub fn settled() -> StepReport {
+        StepReport { is_settled: true, ..StepReport::default() }
     }
 
-    pub fn and_say(mut self, sentence: impl Into<String>) -> Done {
+    pub fn and_say(mut self, sentence: impl Into<String>) -> StepReport {
         self.log.push(sentence.into());
         self
     }
 
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> NextStep {
         match (self.is_settled, self.pause) {
-            (true, _) => Next::Settled,
-            (false, Some(pause)) => Next::After(pause),
-            (false, None) => Next::Now,
+            (true, _) => NextStep::Settled,
+            (false, Some(pause)) => NextStep::After(pause),
+            (false, None) => NextStep::Now,
         }
     }
 }
@@ -54,7 +54,7 @@ impl Done {
 /// The release notes by language; those without one are for the language of the app. The error says
 /// which are too long.
 pub(crate) fn checked_notes<'a, O>(
-    order: &'a Order<O>,
+    order: &'a PublicationOrder<O>,
     language_of_app: &'a str,
 ) -> Result<BTreeMap<&'a str, &'a str>, RemoteError> {
     let mut notes: BTreeMap<&str, &str> = BTreeMap::new();

@@ -1,14 +1,14 @@
 //! Takes the steps of a publication.
 
 use super::{
-    asked::Asked,
-    progress::{self, Progress, Step},
+    order::FirebaseOrder,
+    progress::{self, FirebaseProgress, FirebaseStep},
     requests::{Failed, Processed, Requests, upload_within},
 };
 use crate::{
-    Advanced, AppFile, Content, FirebaseApp, Next, Order, RemoteError, STEP_WITHIN, ServiceAccount,
-    StoreClient,
-    google::{self, Failure, Google, GoogleAddresses},
+    Advanced, AppFile, Content, FirebaseApp, NextStep, PublicationOrder, RemoteError, STEP_WITHIN,
+    ServiceAccount, StoreClient,
+    google::{self, Google, GoogleAddresses, GoogleRefusal},
 };
 use async_trait::async_trait;
 use contract::artifacts::ArtifactKind;
@@ -38,59 +38,61 @@ impl Firebase {
 }
 
 async fn perform(
-    step: Step,
-    asked: &Asked<'_>,
+    step: FirebaseStep,
+    asked: &FirebaseOrder<'_>,
     requests: &Requests<'_>,
     content: &dyn Content,
-    p: &mut Progress,
+    p: &mut FirebaseProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Failed> {
     let order = asked.order;
     let release = p.release.as_ref().map(|release| release.name.clone()).unwrap_or_default();
     match step {
-        Step::Check => {
+        FirebaseStep::Check => {
             check(asked, requests).await?;
             p.is_checked = true;
         }
-        Step::Upload => {
+        FirebaseStep::Upload => {
             p.operation = Some(requests.upload(&order.file, content).await?);
             p.polls = 0;
             log.push(format!("All {} bytes were sent to Firebase.", order.file.size));
         }
-        Step::Poll => match requests.processed(p.operation.as_deref().unwrap_or_default()).await? {
-            Processed::NotYet => p.polls = p.polls.saturating_add(1),
-            Processed::Forgotten => p.operation = None,
-            Processed::Release(uploaded, is_old) => {
-                log.push(match is_old {
-                    true => "Firebase had a release of the same bytes already.".into(),
-                    false => "Firebase has made a release of the file.".into(),
-                });
-                p.release = Some(uploaded);
-            }
-            Processed::Refused(message) => {
-                p.refused = Some(format!(
-                    "Firebase cannot make a release of the file. Build it again. Firebase says: \
+        FirebaseStep::Poll => {
+            match requests.processed(p.operation.as_deref().unwrap_or_default()).await? {
+                Processed::NotYet => p.polls = p.polls.saturating_add(1),
+                Processed::Forgotten => p.operation = None,
+                Processed::Release(uploaded, is_old) => {
+                    log.push(match is_old {
+                        true => "Firebase had a release of the same bytes already.".into(),
+                        false => "Firebase has made a release of the file.".into(),
+                    });
+                    p.release = Some(uploaded);
+                }
+                Processed::Refused(message) => {
+                    p.refused = Some(format!(
+                        "Firebase cannot make a release of the file. Build it again. Firebase says: \
                      {message}"
-                ));
+                    ));
+                }
             }
-        },
-        Step::Notes => {
+        }
+        FirebaseStep::Notes => {
             requests.set_notes(&release, asked.notes.unwrap_or_default()).await?;
             p.has_notes = true;
         }
-        Step::Distribute => {
+        FirebaseStep::Distribute => {
             requests.distribute(&release, &order.options).await?;
             p.is_distributed = true;
             p.done = Some(order.wanted);
             log.push("The testers have got the release.".into());
         }
-        Step::Delete => {
+        FirebaseStep::Delete => {
             requests.delete(&release).await?;
             p.is_deleted = true;
             p.done = Some(order.wanted);
             log.push("The release was deleted from Firebase.".into());
         }
-        Step::Finish => {
+        FirebaseStep::Finish => {
             if p.release.is_some() && !asked.has_testers() && p.done.is_none() {
                 log.push(
                     "The publication names no testers, so Firebase gives it to nobody.".into(),
@@ -102,7 +104,7 @@ async fn perform(
     Ok(())
 }
 
-async fn check(asked: &Asked<'_>, requests: &Requests<'_>) -> Result<(), Failed> {
+async fn check(asked: &FirebaseOrder<'_>, requests: &Requests<'_>) -> Result<(), Failed> {
     requests.look().await?;
     if asked.order.file.kind == ArtifactKind::Aab {
         let state = requests.aab_state().await?;
@@ -156,7 +158,7 @@ fn unlinked(state: &str) -> Option<&'static str> {
 }
 
 /// A refusal: what to do, and Firebase's own words.
-fn refused(failure: &Failure, step: Option<Step>) -> RemoteError {
+fn refused(failure: &GoogleRefusal, step: Option<FirebaseStep>) -> RemoteError {
     if failure.says(&["RESOURCE_EXHAUSTED", "rateLimitExceeded", "quotaExceeded"]) {
         return RemoteError::Busy { why: failure.to_string(), after: Duration::from_secs(60) };
     }
@@ -167,14 +169,14 @@ fn refused(failure: &Failure, step: Option<Step>) -> RemoteError {
             "Enable the Firebase App Distribution API in the Google Cloud project of the app, and try \
              again after some minutes."
         }
-        (400, Some(Step::Distribute)) if failure.says(&["FAILED_PRECONDITION", "testers"]) => {
+        (400, Some(FirebaseStep::Distribute)) if failure.says(&["FAILED_PRECONDITION", "testers"]) => {
             "Firebase does not take the addresses of the testers. Correct the option `testers`."
         }
-        (400, Some(Step::Distribute)) => {
+        (400, Some(FirebaseStep::Distribute)) => {
             "Firebase does not take the groups of testers. Correct the option `groups`: it has the \
              aliases of groups."
         }
-        (404, Some(Step::Distribute | Step::Notes)) => {
+        (404, Some(FirebaseStep::Distribute | FirebaseStep::Notes)) => {
             "Firebase does not have the release any more: releases expire. Publish the file again."
         }
         (401, _) => {
@@ -196,16 +198,16 @@ fn refused(failure: &Failure, step: Option<Step>) -> RemoteError {
 impl StoreClient for Firebase {
     type Key = ServiceAccount;
     type Options = FirebaseApp;
-    type Progress = Progress;
+    type Progress = FirebaseProgress;
 
     async fn advance(
         &self,
         account: &ServiceAccount,
-        order: &Order<FirebaseApp>,
+        order: &PublicationOrder<FirebaseApp>,
         content: &dyn Content,
-        mut p: Progress,
-    ) -> Result<Advanced<Progress>, RemoteError> {
-        let asked = Asked::of(order)?;
+        mut p: FirebaseProgress,
+    ) -> Result<Advanced<FirebaseProgress>, RemoteError> {
+        let asked = FirebaseOrder::of(order)?;
         let step = progress::next(order.wanted, asked.notes.is_some(), asked.has_testers(), &p);
         let requests = self.requests(account, asked.app);
         let mut log = Vec::new();
@@ -216,9 +218,11 @@ impl StoreClient for Firebase {
             Err(Failed::Refusal(failure)) => return Err(refused(&failure, Some(step))),
         }
         let next = match step {
-            _ if p.refused.is_some() || p.done == Some(order.wanted) => Next::Settled,
-            Step::Poll if p.release.is_none() && p.operation.is_some() => Next::After(p.pause()),
-            _ => Next::Now,
+            _ if p.refused.is_some() || p.done == Some(order.wanted) => NextStep::Settled,
+            FirebaseStep::Poll if p.release.is_none() && p.operation.is_some() => {
+                NextStep::After(p.pause())
+            }
+            _ => NextStep::Now,
         };
         Ok(Advanced {
             state: p.state(order.wanted),

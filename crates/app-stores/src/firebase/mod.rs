@@ -2,13 +2,13 @@
 //! testers.
 
 #[cfg(feature = "clients")]
-mod asked;
-#[cfg(feature = "clients")]
 mod client;
+#[cfg(feature = "clients")]
+mod order;
 mod progress;
 #[cfg(feature = "clients")]
 mod requests;
 
 #[cfg(feature = "clients")]
 pub use client::Firebase;
-pub use progress::{Progress, restoral, withdrawal};
+pub use progress::{FirebaseProgress, restoral, withdrawal};

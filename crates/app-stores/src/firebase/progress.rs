@@ -1,6 +1,6 @@
 //! How far a publication in Firebase App Distribution has come, and what follows from that. Pure.
 
-use crate::{Action, Undo, Wanted};
+use crate::{Action, DesiredState, Undo};
 use contract::releases::PublicationState;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// How far a publication has come. The default is the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Progress {
+pub struct FirebaseProgress {
     /// The checks found nothing that speaks against the upload.
     pub(super) is_checked: bool,
     /// The processing of the upload, such as `projects/1/apps/…/releases/-/operations/…`.
@@ -16,7 +16,7 @@ pub struct Progress {
     pub(super) operation: Option<String>,
     /// The release that came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) release: Option<Uploaded>,
+    pub(super) release: Option<FirebaseRelease>,
     pub(super) has_notes: bool,
     pub(super) is_distributed: bool,
     pub(super) is_deleted: bool,
@@ -25,7 +25,7 @@ pub struct Progress {
     pub(super) refused: Option<String>,
     /// What was wanted when nothing was left to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) done: Option<Wanted>,
+    pub(super) done: Option<DesiredState>,
     /// How often the processing was asked about.
     pub(super) polls: u32,
 }
@@ -33,7 +33,7 @@ pub struct Progress {
 /// A release in Firebase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Uploaded {
+pub(super) struct FirebaseRelease {
     /// Such as `projects/1/apps/1:1:android:abc/releases/0a1b`.
     pub name: String,
     /// The page for testers.
@@ -43,7 +43,7 @@ pub(super) struct Uploaded {
 
 /// What is done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum FirebaseStep {
     /// Looks whether the app, the groups and the link to Google Play are there.
     Check,
     /// Sends the file.
@@ -62,33 +62,40 @@ pub(super) enum Step {
 }
 
 /// The next step. `notes` and `testers` tell whether there are any.
-pub(super) fn next(wanted: Wanted, notes: bool, testers: bool, p: &Progress) -> Step {
+pub(super) fn next(
+    wanted: DesiredState,
+    notes: bool,
+    testers: bool,
+    p: &FirebaseProgress,
+) -> FirebaseStep {
     if p.refused.is_some() || p.is_deleted || p.done == Some(wanted) {
-        return Step::Finish;
+        return FirebaseStep::Finish;
     }
     match (wanted, &p.release, &p.operation) {
-        (Wanted::Withdrawn, Some(_), _) => Step::Delete,
-        (Wanted::Withdrawn | Wanted::Released(_), None, Some(_)) => Step::Poll,
-        (Wanted::Released(_), None, None) if p.is_checked => Step::Upload,
-        (Wanted::Released(_), None, None) => Step::Check,
-        (Wanted::Released(_), Some(_), _) if notes && !p.has_notes => Step::Notes,
-        (Wanted::Released(_), Some(_), _) if testers && !p.is_distributed => Step::Distribute,
-        (Wanted::Restored, Some(_), _) if testers => Step::Distribute,
-        _ => Step::Finish,
+        (DesiredState::Withdrawn, Some(_), _) => FirebaseStep::Delete,
+        (DesiredState::Withdrawn | DesiredState::Released(_), None, Some(_)) => FirebaseStep::Poll,
+        (DesiredState::Released(_), None, None) if p.is_checked => FirebaseStep::Upload,
+        (DesiredState::Released(_), None, None) => FirebaseStep::Check,
+        (DesiredState::Released(_), Some(_), _) if notes && !p.has_notes => FirebaseStep::Notes,
+        (DesiredState::Released(_), Some(_), _) if testers && !p.is_distributed => {
+            FirebaseStep::Distribute
+        }
+        (DesiredState::Restored, Some(_), _) if testers => FirebaseStep::Distribute,
+        _ => FirebaseStep::Finish,
     }
 }
 
-impl Progress {
+impl FirebaseProgress {
     /// The state of the publication.
-    pub(super) fn state(&self, wanted: Wanted) -> PublicationState {
+    pub(super) fn state(&self, wanted: DesiredState) -> PublicationState {
         match wanted {
             _ if self.refused.is_some() => PublicationState::Failed,
             _ if self.is_deleted => PublicationState::Halted,
             _ if self.done == Some(wanted) && self.release.is_some() => PublicationState::Live,
-            Wanted::Released(_) if self.operation.is_none() && self.release.is_none() => {
+            DesiredState::Released(_) if self.operation.is_none() && self.release.is_none() => {
                 PublicationState::Uploading
             }
-            Wanted::Released(_) => PublicationState::Processing,
+            DesiredState::Released(_) => PublicationState::Processing,
             _ if self.release.is_some() => PublicationState::Live,
             _ => PublicationState::Halted,
         }
@@ -101,7 +108,7 @@ impl Progress {
 }
 
 /// What withdrawing the publication will do.
-pub fn withdrawal(p: &Progress) -> Undo {
+pub fn withdrawal(p: &FirebaseProgress) -> Undo {
     let (action, text) = match (&p.release, &p.operation) {
         _ if p.is_deleted => (Action::Nothing, "The version is deleted from Firebase already."),
         (Some(_), _) => (
@@ -125,7 +132,7 @@ pub fn withdrawal(p: &Progress) -> Undo {
 }
 
 /// What restoring the publication will do, after a later one was withdrawn.
-pub fn restoral(p: &Progress) -> Undo {
+pub fn restoral(p: &FirebaseProgress) -> Undo {
     let (action, text) = match &p.release {
         _ if p.is_deleted => {
             (Action::Nothing, "This version was deleted from Firebase and cannot be given again.")
@@ -145,55 +152,65 @@ mod tests {
     use super::*;
     use contract::publishing::Percent;
 
-    fn uploaded() -> Progress {
-        let release = Uploaded { name: "projects/1/apps/a/releases/r".into(), url: None };
-        Progress { is_checked: true, release: Some(release), ..Progress::default() }
+    fn uploaded() -> FirebaseProgress {
+        let release = FirebaseRelease { name: "projects/1/apps/a/releases/r".into(), url: None };
+        FirebaseProgress { is_checked: true, release: Some(release), ..FirebaseProgress::default() }
     }
 
     #[test]
     fn each_step_follows_from_what_is_there() {
-        let released = Wanted::Released(Some(Percent::ALL));
-        let sent =
-            Progress { is_checked: true, operation: Some("o".into()), ..Progress::default() };
-        let noted = Progress { has_notes: true, ..uploaded() };
-        let given = Progress { is_distributed: true, ..noted.clone() };
-        let deleted = Progress { is_deleted: true, ..uploaded() };
+        let released = DesiredState::Released(Some(Percent::ALL));
+        let sent = FirebaseProgress {
+            is_checked: true,
+            operation: Some("o".into()),
+            ..FirebaseProgress::default()
+        };
+        let noted = FirebaseProgress { has_notes: true, ..uploaded() };
+        let given = FirebaseProgress { is_distributed: true, ..noted.clone() };
+        let deleted = FirebaseProgress { is_deleted: true, ..uploaded() };
         let table = [
-            (released, Progress::default(), Step::Check),
-            (released, Progress { is_checked: true, ..Progress::default() }, Step::Upload),
-            (released, sent.clone(), Step::Poll),
-            (released, uploaded(), Step::Notes),
-            (released, noted, Step::Distribute),
-            (released, given.clone(), Step::Finish),
-            (Wanted::Restored, given.clone(), Step::Distribute),
+            (released, FirebaseProgress::default(), FirebaseStep::Check),
             (
-                Wanted::Restored,
-                Progress { done: Some(Wanted::Restored), ..given.clone() },
-                Step::Finish,
+                released,
+                FirebaseProgress { is_checked: true, ..FirebaseProgress::default() },
+                FirebaseStep::Upload,
             ),
-            (Wanted::Restored, Progress::default(), Step::Finish),
-            (Wanted::Withdrawn, given, Step::Delete),
-            (Wanted::Withdrawn, sent, Step::Poll),
-            (Wanted::Withdrawn, Progress::default(), Step::Finish),
-            (Wanted::Withdrawn, deleted, Step::Finish),
+            (released, sent.clone(), FirebaseStep::Poll),
+            (released, uploaded(), FirebaseStep::Notes),
+            (released, noted, FirebaseStep::Distribute),
+            (released, given.clone(), FirebaseStep::Finish),
+            (DesiredState::Restored, given.clone(), FirebaseStep::Distribute),
+            (
+                DesiredState::Restored,
+                FirebaseProgress { done: Some(DesiredState::Restored), ..given.clone() },
+                FirebaseStep::Finish,
+            ),
+            (DesiredState::Restored, FirebaseProgress::default(), FirebaseStep::Finish),
+            (DesiredState::Withdrawn, given, FirebaseStep::Delete),
+            (DesiredState::Withdrawn, sent, FirebaseStep::Poll),
+            (DesiredState::Withdrawn, FirebaseProgress::default(), FirebaseStep::Finish),
+            (DesiredState::Withdrawn, deleted, FirebaseStep::Finish),
         ];
         for (wanted, progress, step) in table {
             assert_eq!(next(wanted, true, true, &progress), step, "{wanted:?} {progress:?}");
         }
-        assert_eq!(next(released, false, false, &uploaded()), Step::Finish);
+        assert_eq!(next(released, false, false, &uploaded()), FirebaseStep::Finish);
     }
 
     /// The plan says what the step does.
     #[test]
     fn plans_and_steps_agree() {
-        let deleted = Progress { is_deleted: true, ..uploaded() };
-        let sent = Progress { operation: Some("o".into()), ..Progress::default() };
-        for progress in [Progress::default(), sent, uploaded(), deleted] {
-            let is_deleting =
-                matches!(next(Wanted::Withdrawn, true, true, &progress), Step::Delete | Step::Poll);
+        let deleted = FirebaseProgress { is_deleted: true, ..uploaded() };
+        let sent = FirebaseProgress { operation: Some("o".into()), ..FirebaseProgress::default() };
+        for progress in [FirebaseProgress::default(), sent, uploaded(), deleted] {
+            let is_deleting = matches!(
+                next(DesiredState::Withdrawn, true, true, &progress),
+                FirebaseStep::Delete | FirebaseStep::Poll
+            );
             let plan = withdrawal(&progress).action;
             assert_eq!(is_deleting, plan == Action::Delete, "{progress:?} {plan:?}");
-            let is_giving = next(Wanted::Restored, true, true, &progress) == Step::Distribute;
+            let is_giving =
+                next(DesiredState::Restored, true, true, &progress) == FirebaseStep::Distribute;
             let plan = restoral(&progress).action;
             assert_eq!(is_giving, plan == Action::Redistribute, "{progress:?} {plan:?}");
         }

@@ -3,13 +3,13 @@
 //! Source: Google's discovery document `firebaseappdistribution.v1.json`; for the headers of an
 //! upload, the client of the Firebase command line.
 
-use super::progress::Uploaded;
+use super::progress::FirebaseRelease;
 use crate::{
     AppFile, Content, FirebaseApp, RemoteError, ServiceAccount,
-    google::{Failure, Google},
+    google::{Google, GoogleRefusal},
 };
 use http_body_util::channel::Channel;
-use remote::{Answer, Repeat};
+use remote::{HttpAnswer, Repeat};
 use reqwest::{
     Body, Client, RequestBuilder, Url,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
@@ -53,12 +53,12 @@ struct OperationError {
 struct UploadResponse {
     #[serde(default)]
     result: String,
-    release: Release,
+    release: ReleaseDocument,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Release {
+struct ReleaseDocument {
     name: String,
     testing_uri: Option<String>,
 }
@@ -74,13 +74,13 @@ struct AabInfo {
 #[serde(rename_all = "camelCase")]
 struct Groups {
     #[serde(default)]
-    groups: Vec<Group>,
+    groups: Vec<NamedGroup>,
     #[serde(default)]
     next_page_token: String,
 }
 
 #[derive(Deserialize)]
-struct Group {
+struct NamedGroup {
     name: String,
 }
 
@@ -91,7 +91,7 @@ pub(super) enum Processed {
     /// The service has forgotten it.
     Forgotten,
     /// With whether Firebase had the same bytes before.
-    Release(Uploaded, bool),
+    Release(FirebaseRelease, bool),
     Refused(String),
 }
 
@@ -119,7 +119,7 @@ impl Requests<'_> {
     async fn send(
         &self,
         build: impl Fn(&Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<Answer, Failed> {
+    ) -> Result<HttpAnswer, Failed> {
         let answer = self.google.send(self.account, Repeat::Harmless, build).await?;
         understood(answer)
     }
@@ -215,7 +215,7 @@ impl Requests<'_> {
             (false, ..) => Processed::NotYet,
             (true, Some(error), _) => Processed::Refused(error.message),
             (true, None, Some(UploadResponse { result, release })) => {
-                let uploaded = Uploaded { name: release.name, url: release.testing_uri };
+                let uploaded = FirebaseRelease { name: release.name, url: release.testing_uri };
                 Processed::Release(uploaded, result == "RELEASE_UNMODIFIED")
             }
             (true, None, None) => Processed::Forgotten,
@@ -252,7 +252,7 @@ impl Requests<'_> {
 #[derive(Debug)]
 pub(super) enum Failed {
     /// What Firebase says.
-    Refusal(Failure),
+    Refusal(GoogleRefusal),
     Store(RemoteError),
 }
 
@@ -262,9 +262,9 @@ impl From<RemoteError> for Failed {
     }
 }
 
-fn understood(answer: Answer) -> Result<Answer, Failed> {
+fn understood(answer: HttpAnswer) -> Result<HttpAnswer, Failed> {
     match answer.is_ok() {
         true => Ok(answer),
-        false => Err(Failed::Refusal(Failure::of(&answer))),
+        false => Err(Failed::Refusal(GoogleRefusal::of(&answer))),
     }
 }

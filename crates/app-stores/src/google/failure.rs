@@ -1,13 +1,13 @@
 //! The refusals of Google's services.
 
 use crate::RemoteError;
-use remote::{Answer, quotation};
+use remote::{HttpAnswer, quotation};
 use serde::Deserialize;
 use std::fmt;
 
 /// What a refusal says. Sources: "Errors" of Google's API design guide, RFC 6749 section 5.2.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct GoogleRefusal {
     /// The HTTP status.
     pub status: u16,
     /// Such as `editExpired`, `FAILED_PRECONDITION` or `invalid_grant`. May be empty.
@@ -18,9 +18,9 @@ pub(crate) struct Failure {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Body {
+enum RefusalBody {
     Service {
-        error: Error,
+        error: GoogleError,
     },
     Token {
         error: String,
@@ -30,7 +30,7 @@ enum Body {
 }
 
 #[derive(Deserialize)]
-struct Error {
+struct GoogleError {
     #[serde(default)]
     message: String,
     #[serde(default)]
@@ -45,19 +45,23 @@ struct Reason {
     reason: String,
 }
 
-impl Failure {
-    pub fn of(answer: &Answer) -> Failure {
+impl GoogleRefusal {
+    pub fn of(answer: &HttpAnswer) -> GoogleRefusal {
         let status = answer.status;
         match serde_json::from_slice(&answer.body) {
-            Ok(Body::Service { error }) => Failure {
+            Ok(RefusalBody::Service { error }) => GoogleRefusal {
                 status,
                 reason: error.errors.into_iter().next().map_or(error.status, |it| it.reason),
                 message: quotation(error.message.as_bytes()),
             },
-            Ok(Body::Token { error, error_description }) => {
-                Failure { status, reason: error, message: quotation(error_description.as_bytes()) }
+            Ok(RefusalBody::Token { error, error_description }) => GoogleRefusal {
+                status,
+                reason: error,
+                message: quotation(error_description.as_bytes()),
+            },
+            Err(_) => {
+                GoogleRefusal { status, reason: String::new(), message: quotation(&answer.body) }
             }
-            Err(_) => Failure { status, reason: String::new(), message: quotation(&answer.body) },
         }
     }
 
@@ -74,9 +78,9 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for GoogleRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { status, reason, message } = self;
+        let GoogleRefusal { status, reason, message } = self;
         write!(f, "Google says: {message} ({status} {reason})")
     }
 }

@@ -3,13 +3,13 @@
 mod failure;
 mod token;
 
-pub(crate) use failure::Failure;
+pub(crate) use failure::GoogleRefusal;
 
 use crate::{RemoteError, ServiceAccount};
-use remote::{Answer, Http, Repeat};
+use remote::{Http, HttpAnswer, Repeat};
 use reqwest::RequestBuilder;
 use std::time::Duration;
-use token::Tokens;
+use token::AccessTokens;
 
 /// Where Google's services are, without a slash at the end. The default is Google's own addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +35,15 @@ impl Default for GoogleAddresses {
 /// A service of Google.
 pub(crate) struct Google {
     http: Http,
-    tokens: Tokens,
+    tokens: AccessTokens,
 }
 
 impl Google {
     /// A service with this name in sentences. `scope` is what its tokens are for.
     pub fn new(name: &'static str, scope: &'static str, token: &str) -> Result<Google, String> {
         let http = Http::new(name)?;
-        let tokens = Tokens::new(http.named("Google's token service"), token.to_owned(), scope);
+        let tokens =
+            AccessTokens::new(http.named("Google's token service"), token.to_owned(), scope);
         Ok(Google { http, tokens })
     }
 
@@ -58,7 +59,7 @@ impl Google {
         account: &ServiceAccount,
         repeat: Repeat,
         build: impl Fn(&reqwest::Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<Answer, RemoteError> {
+    ) -> Result<HttpAnswer, RemoteError> {
         let token = self.tokens.get(account).await?;
         let request = build(self.http.client()).bearer_auth(token.as_str());
         let answer = self.http.send(request, repeat).await?;
@@ -75,7 +76,7 @@ impl Google {
         &self,
         account: &ServiceAccount,
         build: impl FnOnce(&reqwest::Client) -> RequestBuilder + Send,
-    ) -> Result<Answer, RemoteError> {
+    ) -> Result<HttpAnswer, RemoteError> {
         let token = self.tokens.get(account).await?;
         let request = build(self.http.client()).bearer_auth(token.as_str());
         let answer = self.http.send(request, Repeat::Harmless).await?;

@@ -2,7 +2,7 @@
 //!
 //! Source: "Using OAuth 2.0 for Server to Server Applications" of Google, and RFC 7523.
 
-use super::Failure;
+use super::GoogleRefusal;
 use crate::{RemoteError, ServiceAccount};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use remote::{Http, Repeat};
@@ -43,17 +43,17 @@ impl fmt::Debug for Token {
 }
 
 /// Tokens for one scope.
-pub(super) struct Tokens {
+pub(super) struct AccessTokens {
     http: Http,
     address: String,
     scope: &'static str,
-    places: Mutex<HashMap<String, Place>>,
+    places: Mutex<HashMap<String, TokenSlot>>,
 }
 
 /// The place of one key's token. One caller asks for a token, and the others wait for it.
-type Place = Arc<tokio::sync::Mutex<Option<Known>>>;
+type TokenSlot = Arc<tokio::sync::Mutex<Option<IssuedToken>>>;
 
-struct Known {
+struct IssuedToken {
     /// A new key may have the id of an old one.
     account: ServiceAccount,
     token: Token,
@@ -61,7 +61,7 @@ struct Known {
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct GoogleClaims<'a> {
     iss: &'a str,
     scope: &'a str,
     aud: &'a str,
@@ -76,9 +76,9 @@ struct Granted {
     expires_in: u64,
 }
 
-impl Tokens {
-    pub fn new(http: Http, address: String, scope: &'static str) -> Tokens {
-        Tokens { http, address, scope, places: Mutex::default() }
+impl AccessTokens {
+    pub fn new(http: Http, address: String, scope: &'static str) -> AccessTokens {
+        AccessTokens { http, address, scope, places: Mutex::default() }
     }
 
     /// A token that is good for some minutes.
@@ -95,7 +95,7 @@ impl Tokens {
         let lives = Duration::from_secs(granted.expires_in);
         let until = Instant::now() + lives.saturating_sub(SPARE);
         let token = granted.access_token;
-        *place = Some(Known { account: account.clone(), token: token.clone(), until });
+        *place = Some(IssuedToken { account: account.clone(), token: token.clone(), until });
         Ok(token)
     }
 
@@ -108,7 +108,7 @@ impl Tokens {
         }
     }
 
-    fn place(&self, account: &ServiceAccount) -> Place {
+    fn place(&self, account: &ServiceAccount) -> TokenSlot {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() >= MOST_TOKENS {
             places.retain(|_, place| Arc::strong_count(place) > 1);
@@ -133,7 +133,7 @@ impl Tokens {
         if answer.is_ok() {
             return answer.read();
         }
-        let failure = Failure::of(&answer);
+        let failure = GoogleRefusal::of(&answer);
         let what_to_do = match failure.reason.as_str() {
             "invalid_grant" => {
                 "Google refuses the key of the service account. It was deleted or disabled, or the \
@@ -149,7 +149,7 @@ impl Tokens {
         // Google reads the time of a signature, so it is the real one.
         #[allow(clippy::disallowed_methods, reason = "the time of a signature is read by others")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let claims = Claims {
+        let claims = GoogleClaims {
             iss: &account.client_email,
             scope: self.scope,
             aud: &self.address,

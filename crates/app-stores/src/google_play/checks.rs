@@ -1,14 +1,15 @@
 //! What is looked up before something is done, so that Google need not refuse it later.
 
 use super::{
-    asked::Asked,
+    change,
     client::Call,
     edits::Uploaded,
-    progress::{self, Found, Lifecycle, Progress},
+    order::PlayOrder,
+    progress::{self, EditFindings, Lifecycle, PlayProgress},
     refusal::Stop,
-    track::{self, Shown},
+    track::Shown,
 };
-use crate::{RemoteError, Wanted};
+use crate::{DesiredState, RemoteError};
 use contract::{Sha256, artifacts::ArtifactKind};
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ use std::time::Duration;
 const REVIEW: Duration = Duration::from_secs(60);
 
 /// A change of a version that Google reviews waits for the end of the review, unless it cancels it.
-pub(super) fn wait_for_review(wanted: Wanted, p: &Progress) -> Result<(), RemoteError> {
+pub(super) fn wait_for_review(wanted: DesiredState, p: &PlayProgress) -> Result<(), RemoteError> {
     let is_in_review = p.lifecycle == Some(Lifecycle::InReview) && !p.was_published;
     match wanted {
-        Wanted::Withdrawn => Ok(()),
+        DesiredState::Withdrawn => Ok(()),
         _ if !is_in_review => Ok(()),
         _ => Err(RemoteError::Busy {
             why:
@@ -35,7 +36,7 @@ pub(super) fn wait_for_review(wanted: Wanted, p: &Progress) -> Result<(), Remote
 pub(super) async fn check(
     call: &Call<'_>,
     id: &str,
-    p: &mut Progress,
+    p: &mut PlayProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Stop> {
     let Call { asked, edits, .. } = call;
@@ -50,16 +51,16 @@ pub(super) async fn check(
     };
     let shown = Shown::of(&track.releases, asked.code);
     let (has_file, language) = match asked.wish.wanted {
-        Wanted::Released(_) | Wanted::Restored => {
+        DesiredState::Released(_) | DesiredState::Restored => {
             (has_file(&edits.files(id).await?, asked)?, edits.language(id).await?)
         }
-        Wanted::Halted | Wanted::Withdrawn => (shown.is_some(), None),
+        DesiredState::Halted | DesiredState::Withdrawn => (shown.is_some(), None),
     };
-    let replaces = track::replaced(&track.releases, asked.code);
+    let replaces = change::replaced(&track.releases, asked.code);
     let (had_doubt, was_shown) = (p.is_unsettled, p.shown.is_some());
-    p.checked(Found { has_file, language, replaces, shown });
+    p.checked(EditFindings { has_file, language, replaces, shown });
     if let Some(goal) = progress::goal(asked.wish, p) {
-        track::changed(&track.releases, &asked.ours(None), goal, p.replaced.as_ref())
+        change::changed(&track.releases, &asked.ours(None), goal, p.replaced.as_ref())
             .map_err(RemoteError::Refused)?;
         if has_file && !was_shown && shown.is_none() {
             log.push("Google Play has these bytes already; they are not sent again.".into());
@@ -71,7 +72,10 @@ pub(super) async fn check(
 }
 
 /// Whether Google has these bytes; a refusal if the version code belongs to others.
-fn has_file(files: &[(ArtifactKind, Uploaded)], asked: &Asked<'_>) -> Result<bool, RemoteError> {
+fn has_file(
+    files: &[(ArtifactKind, Uploaded)],
+    asked: &PlayOrder<'_>,
+) -> Result<bool, RemoteError> {
     let file = &asked.order.file;
     let mut used = files.iter().filter(|(_, it)| it.version_code == asked.code).peekable();
     if used.peek().is_none() {
@@ -92,7 +96,7 @@ fn same_hash(uploaded: &Uploaded, sha256: &Sha256) -> bool {
     uploaded.sha256().is_some_and(|it| it.eq_ignore_ascii_case(sha256.as_str()))
 }
 
-pub(super) fn same_bytes(uploaded: &Uploaded, asked: &Asked<'_>) -> Result<(), RemoteError> {
+pub(super) fn same_bytes(uploaded: &Uploaded, asked: &PlayOrder<'_>) -> Result<(), RemoteError> {
     let file = &asked.order.file;
     if !same_hash(uploaded, &file.sha256) {
         return Err(RemoteError::Refused(format!(

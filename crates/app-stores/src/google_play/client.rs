@@ -1,18 +1,20 @@
 //! Takes the steps of a publication.
 
 use super::{
-    asked::Asked,
+    change,
     checks::{check, same_bytes, wait_for_review},
     edits::Edits,
     lease::{Holder, Leases},
-    progress::{self, Edit, Lifecycle, Progress, Step, Upload, Wish},
+    order::PlayOrder,
+    progress::{self, Edit, Lifecycle, PlayProgress, PlayStep, ResumableUpload, Wish},
     refusal::Stop,
-    track::{self, Goal, Shown, Status},
+    track::{Goal, Shown, Status},
     undo,
     upload::{self, Sent},
 };
 use crate::{
-    Advanced, Content, Next, Order, RemoteError, ServiceAccount, StoreClient, Wanted,
+    Advanced, Content, DesiredState, NextStep, PublicationOrder, RemoteError, ServiceAccount,
+    StoreClient,
     google::{self, Google, GoogleAddresses},
 };
 use async_trait::async_trait;
@@ -34,7 +36,7 @@ pub struct GooglePlay {
 
 /// One step of one publication.
 pub(super) struct Call<'a> {
-    pub asked: Asked<'a>,
+    pub asked: PlayOrder<'a>,
     pub edits: Edits<'a>,
     content: &'a dyn Content,
 }
@@ -56,9 +58,9 @@ impl GooglePlay {
 
     async fn perform(
         &self,
-        step: Step,
+        step: PlayStep,
         call: &Call<'_>,
-        p: &mut Progress,
+        p: &mut PlayProgress,
         log: &mut Vec<String>,
     ) -> Result<(), Stop> {
         let Call { asked, edits, .. } = call;
@@ -67,29 +69,29 @@ impl GooglePlay {
         let edit = p.edit.clone();
         let id = edit.as_ref().map(|edit| edit.id.as_str()).unwrap_or_default();
         match step {
-            Step::Finish => finish(call, p, log),
-            Step::Follow => self.follow(call, p).await?,
-            Step::Open => self.open(call, p).await?,
+            PlayStep::Finish => finish(call, p, log),
+            PlayStep::Follow => self.follow(call, p).await?,
+            PlayStep::Open => self.open(call, p).await?,
             _ => self.leases.take(&order.app, holder, is_urgent(wish.wanted))?,
         }
         match step {
-            Step::Finish | Step::Follow | Step::Open => {}
-            Step::Check => check(call, id, p, log).await?,
-            Step::Begin => {
+            PlayStep::Finish | PlayStep::Follow | PlayStep::Open => {}
+            PlayStep::Check => check(call, id, p, log).await?,
+            PlayStep::Begin => {
                 let session = upload::begin(edits, id, &order.file).await?;
                 if let Some(edit) = &mut p.edit {
-                    edit.upload = Some(Upload { session, sent: 0 });
+                    edit.upload = Some(ResumableUpload { session, sent: 0 });
                 }
                 log.push(format!("The upload of {} to Google Play begins.", order.file.name));
             }
-            Step::Send => send(call, id, p, log).await?,
-            Step::Change(goal) => {
+            PlayStep::Send => send(call, id, p, log).await?,
+            PlayStep::Change(goal) => {
                 change(call, id, goal, p, log).await?;
                 if let Some(edit) = &mut p.edit {
                     edit.changed = Some(goal);
                 }
             }
-            Step::Commit(goal) => {
+            PlayStep::Commit(goal) => {
                 // A halt that waits in the console would halt nothing.
                 let stays = order.options.changes_not_sent_for_review && goal != Goal::Halted;
                 edits.commit(id, progress::is_urgent(goal), stays).await?;
@@ -97,7 +99,7 @@ impl GooglePlay {
                 p.committed(goal, wish);
                 log.push(committed(asked, goal));
             }
-            Step::Close => {
+            PlayStep::Close => {
                 let may_be_committed = edit.as_ref().is_some_and(|edit| edit.changed.is_some());
                 match edits.delete(id).await {
                     // It held nothing, so it is all the same who ended it.
@@ -111,7 +113,7 @@ impl GooglePlay {
         Ok(())
     }
 
-    async fn open(&self, call: &Call<'_>, p: &mut Progress) -> Result<(), Stop> {
+    async fn open(&self, call: &Call<'_>, p: &mut PlayProgress) -> Result<(), Stop> {
         let Call { asked, edits, .. } = call;
         let wanted = asked.wish.wanted;
         if p.shown.is_some() {
@@ -132,7 +134,7 @@ impl GooglePlay {
 
     /// Asks how the review goes. What the console changed is looked up in an edit, and only when
     /// nobody here has one: it would end theirs.
-    async fn follow(&self, call: &Call<'_>, p: &mut Progress) -> Result<(), Stop> {
+    async fn follow(&self, call: &Call<'_>, p: &mut PlayProgress) -> Result<(), Stop> {
         let Call { asked, edits, .. } = call;
         let Some(shown) = p.shown else { return Ok(()) };
         let (was_listed, was_published) = (p.lifecycle.is_some(), p.was_published);
@@ -170,16 +172,16 @@ impl GooglePlay {
 }
 
 /// Whether users may be getting what they should not get.
-fn is_urgent(wanted: Wanted) -> bool {
-    matches!(wanted, Wanted::Halted | Wanted::Withdrawn)
+fn is_urgent(wanted: DesiredState) -> bool {
+    matches!(wanted, DesiredState::Halted | DesiredState::Withdrawn)
 }
 
 /// Nothing is left to be done. If nothing was done, the history says why, as the plan did.
-fn finish(call: &Call<'_>, p: &mut Progress, log: &mut Vec<String>) {
+fn finish(call: &Call<'_>, p: &mut PlayProgress, log: &mut Vec<String>) {
     match call.asked.wish.wanted {
-        Wanted::Withdrawn => log.push(undo::withdrawal(p).text),
-        Wanted::Restored => log.push(undo::restoral(p).text),
-        Wanted::Released(_) | Wanted::Halted => {}
+        DesiredState::Withdrawn => log.push(undo::withdrawal(p).text),
+        DesiredState::Restored => log.push(undo::restoral(p).text),
+        DesiredState::Released(_) | DesiredState::Halted => {}
     }
     p.finished(call.asked.wish);
 }
@@ -188,7 +190,7 @@ fn finish(call: &Call<'_>, p: &mut Progress, log: &mut Vec<String>) {
 async fn send(
     call: &Call<'_>,
     id: &str,
-    p: &mut Progress,
+    p: &mut PlayProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Stop> {
     let Call { asked, edits, content } = call;
@@ -214,7 +216,7 @@ async fn change(
     call: &Call<'_>,
     id: &str,
     goal: Goal,
-    p: &Progress,
+    p: &PlayProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Stop> {
     let Call { asked, edits, .. } = call;
@@ -222,7 +224,7 @@ async fn change(
     let ours = asked.ours(found.and_then(|found| found.language.as_deref()));
     let before = edits.track(id, asked.track).await?;
     let replaced = p.replaced.as_ref();
-    let after = track::changed(&before, &ours, goal, replaced).map_err(RemoteError::Refused)?;
+    let after = change::changed(&before, &ours, goal, replaced).map_err(RemoteError::Refused)?;
     edits.put_track(id, asked.track, &after).await?;
     edits.validate(id).await?;
     let kept = |code: &String| after.iter().any(|release| release.version_codes.contains(code));
@@ -234,7 +236,7 @@ async fn change(
     Ok(())
 }
 
-fn committed(asked: &Asked<'_>, goal: Goal) -> String {
+fn committed(asked: &PlayOrder<'_>, goal: Goal) -> String {
     let (code, track) = (asked.code, asked.track);
     match goal {
         Goal::Draft => format!(
@@ -254,16 +256,16 @@ fn committed(asked: &Asked<'_>, goal: Goal) -> String {
 }
 
 /// When the next step is due.
-fn due(p: &Progress, wish: Wish, step: Step) -> Next {
+fn due(p: &PlayProgress, wish: Wish, step: PlayStep) -> NextStep {
     let is_done = p.edit.is_none() && !p.is_unsettled && p.done == Some(wish);
     match p.shown.map(|shown| shown.status) {
-        _ if !is_done && p.restarts <= RESTARTS_AT_ONCE => Next::Now,
+        _ if !is_done && p.restarts <= RESTARTS_AT_ONCE => NextStep::Now,
         _ if !is_done => {
-            Next::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART))
+            NextStep::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART))
         }
-        _ if step == Step::Follow => p.pause().map_or(Next::Settled, Next::After),
-        None | Some(Status::Halted) => Next::Settled,
-        Some(_) => Next::Now,
+        _ if step == PlayStep::Follow => p.pause().map_or(NextStep::Settled, NextStep::After),
+        None | Some(Status::Halted) => NextStep::Settled,
+        Some(_) => NextStep::Now,
     }
 }
 
@@ -271,16 +273,16 @@ fn due(p: &Progress, wish: Wish, step: Step) -> Next {
 impl StoreClient for GooglePlay {
     type Key = ServiceAccount;
     type Options = GooglePlayOptions;
-    type Progress = Progress;
+    type Progress = PlayProgress;
 
     async fn advance(
         &self,
         account: &ServiceAccount,
-        order: &Order<GooglePlayOptions>,
+        order: &PublicationOrder<GooglePlayOptions>,
         content: &dyn Content,
-        mut p: Progress,
-    ) -> Result<Advanced<Progress>, RemoteError> {
-        let asked = Asked::of(order)?;
+        mut p: PlayProgress,
+    ) -> Result<Advanced<PlayProgress>, RemoteError> {
+        let asked = PlayOrder::of(order)?;
         let (before, wish) = (p.words(), asked.wish);
         let step = progress::next(wish, &p);
         let call = Call { edits: self.edits(account, &order.app), asked, content };
@@ -299,7 +301,7 @@ impl StoreClient for GooglePlay {
             }
             Err(Stop::Store(error)) => {
                 // Others need not wait until somebody has done something about it.
-                let is_waiting = matches!(step, Step::Commit(_) | Step::Change(_))
+                let is_waiting = matches!(step, PlayStep::Commit(_) | PlayStep::Change(_))
                     && matches!(error, RemoteError::Busy { .. });
                 if is_waiting || matches!(error, RemoteError::Refused(_)) {
                     self.leases.give_back(&order.app, holder);
@@ -308,7 +310,7 @@ impl StoreClient for GooglePlay {
             }
         }
         let words = p.words();
-        if step == Step::Follow && words != before {
+        if step == PlayStep::Follow && words != before {
             log.extend(words.iter().map(|words| format!("Google Play says: {words}.")));
         }
         let state = p.state(order.wanted);

@@ -5,14 +5,14 @@
 use super::{
     progress::Lifecycle,
     refusal::{Stop, stop},
-    track::Release,
+    track::TrackRelease,
 };
 use crate::{
     RemoteError, ServiceAccount,
-    google::{Failure, Google},
+    google::{Google, GoogleRefusal},
 };
 use contract::artifacts::ArtifactKind;
-use remote::{Answer, Repeat};
+use remote::{HttpAnswer, Repeat};
 use reqwest::{Client, RequestBuilder, Url, header::CONTENT_LENGTH};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -47,7 +47,7 @@ pub(super) struct Track {
     #[serde(default)]
     pub track: String,
     #[serde(default)]
-    pub releases: Vec<Release>,
+    pub releases: Vec<TrackRelease>,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ impl Uploaded {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Files {
+struct UploadedFiles {
     bundles: Vec<Uploaded>,
     apks: Vec<Uploaded>,
 }
@@ -130,12 +130,12 @@ impl Edits<'_> {
         &self,
         repeat: Repeat,
         build: impl Fn(&Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<HttpAnswer, Stop> {
         let answer = self.google.send(self.account, repeat, build).await?;
         // 308: an upload is not complete.
         match answer.is_ok() || answer.status == 308 {
             true => Ok(answer),
-            false => Err(stop(&Failure::of(&answer))),
+            false => Err(stop(&GoogleRefusal::of(&answer))),
         }
     }
 
@@ -165,7 +165,7 @@ impl Edits<'_> {
         Ok(self.get::<Tracks>(&["edits", edit, "tracks"]).await?.tracks)
     }
 
-    pub async fn track(&self, edit: &str, track: &str) -> Result<Vec<Release>, Stop> {
+    pub async fn track(&self, edit: &str, track: &str) -> Result<Vec<TrackRelease>, Stop> {
         Ok(self.get::<Track>(&["edits", edit, "tracks", track]).await?.releases)
     }
 
@@ -174,7 +174,7 @@ impl Edits<'_> {
         &self,
         edit: &str,
         track: &str,
-        releases: &[Release],
+        releases: &[TrackRelease],
     ) -> Result<(), Stop> {
         let url = self.url(&[], &["edits", edit, "tracks", track])?;
         let body = json!({"track": track, "releases": releases});
@@ -184,8 +184,8 @@ impl Edits<'_> {
 
     /// The bundles and the packages that Google has of the app.
     pub async fn files(&self, edit: &str) -> Result<Vec<(ArtifactKind, Uploaded)>, Stop> {
-        let bundles = self.get::<Files>(&["edits", edit, "bundles"]).await?.bundles;
-        let apks = self.get::<Files>(&["edits", edit, "apks"]).await?.apks;
+        let bundles = self.get::<UploadedFiles>(&["edits", edit, "bundles"]).await?.bundles;
+        let apks = self.get::<UploadedFiles>(&["edits", edit, "apks"]).await?.apks;
         let bundles = bundles.into_iter().map(|it| (ArtifactKind::Aab, it));
         Ok(bundles.chain(apks.into_iter().map(|it| (ArtifactKind::Apk, it))).collect())
     }

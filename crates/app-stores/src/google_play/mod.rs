@@ -4,8 +4,7 @@
 //! opens a new edit ends the one before, and so does a change in the console; then the publication
 //! begins again, and finds in the new edit what has happened.
 
-#[cfg(feature = "clients")]
-mod asked;
+mod change;
 #[cfg(feature = "clients")]
 mod checks;
 #[cfg(feature = "clients")]
@@ -14,6 +13,8 @@ mod client;
 mod edits;
 #[cfg(feature = "clients")]
 mod lease;
+#[cfg(feature = "clients")]
+mod order;
 mod progress;
 #[cfg(feature = "clients")]
 mod refusal;
@@ -24,5 +25,5 @@ mod upload;
 
 #[cfg(feature = "clients")]
 pub use client::GooglePlay;
-pub use progress::Progress;
+pub use progress::PlayProgress;
 pub use undo::{restoral, withdrawal};

@@ -1,10 +1,10 @@
 //! How far a publication in Google Play has come, and what follows from that. Pure.
 
 use super::{
-    track::{Goal, Release, Shown, Status},
+    track::{Goal, Shown, Status, TrackRelease},
     undo::undoing,
 };
-use crate::Wanted;
+use crate::DesiredState;
 use contract::{publishing::Percent, releases::PublicationState};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
@@ -12,7 +12,7 @@ use std::{fmt, time::Duration};
 /// How far a publication has come. The default is the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Progress {
+pub struct PlayProgress {
     /// The open edit: the set of changes that a commit makes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) edit: Option<Edit>,
@@ -35,7 +35,7 @@ pub struct Progress {
     pub(super) released: Option<Goal>,
     /// The completed release that this one took the place of.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) replaced: Option<Release>,
+    pub(super) replaced: Option<TrackRelease>,
     /// How often an edit was ended by others since the last commit.
     pub(super) restarts: u32,
     /// How often the state was asked for since it changed.
@@ -49,10 +49,10 @@ pub(super) struct Edit {
     pub id: String,
     /// What the checks found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<EditFindings>,
     /// The resumable upload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upload: Option<Upload>,
+    pub upload: Option<ResumableUpload>,
     /// The change of the track that the edit holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Goal>,
@@ -61,21 +61,21 @@ pub(super) struct Edit {
 /// What the checks found in an edit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Found {
+pub(super) struct EditFindings {
     /// Google has these bytes.
     pub has_file: bool,
     /// The default language of the app.
     pub language: Option<String>,
     /// The completed release that ours takes the place of.
-    pub replaces: Option<Release>,
+    pub replaces: Option<TrackRelease>,
     /// Our release in the track.
     pub shown: Option<Shown>,
 }
 
 /// A resumable upload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Upload {
-    pub session: Session,
+pub(super) struct ResumableUpload {
+    pub session: UploadAddress,
     /// How many bytes Google has.
     pub sent: u64,
 }
@@ -83,9 +83,9 @@ pub(super) struct Upload {
 /// The address of an upload. Who knows it can write to it, so its `Debug` output is masked.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Session(pub String);
+pub(super) struct UploadAddress(pub String);
 
-impl fmt::Debug for Session {
+impl fmt::Debug for UploadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(contract::text::MASK)
     }
@@ -95,7 +95,7 @@ impl fmt::Debug for Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Wish {
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
     /// The option of this name.
     pub draft: bool,
 }
@@ -121,7 +121,7 @@ pub(super) enum Lifecycle {
 
 /// What is done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PlayStep {
     /// Opens an edit.
     Open,
     /// Reads everything that the edit shows of the app.
@@ -143,54 +143,54 @@ pub(super) enum Step {
 }
 
 /// The next step for what is wanted.
-pub(super) fn next(wish: Wish, p: &Progress) -> Step {
+pub(super) fn next(wish: Wish, p: &PlayProgress) -> PlayStep {
     let Some(edit) = &p.edit else {
         return match p.done {
-            _ if p.is_unsettled => Step::Open,
-            Some(done) if done == wish => Step::Follow,
-            _ if needs_nothing(wish.wanted, p) => Step::Finish,
-            _ => Step::Open,
+            _ if p.is_unsettled => PlayStep::Open,
+            Some(done) if done == wish => PlayStep::Follow,
+            _ if needs_nothing(wish.wanted, p) => PlayStep::Finish,
+            _ => PlayStep::Open,
         };
     };
     let Some(found) = &edit.found else {
         return if !p.is_unsettled && needs_nothing(wish.wanted, p) {
-            Step::Close
+            PlayStep::Close
         } else {
-            Step::Check
+            PlayStep::Check
         };
     };
-    let Some(goal) = goal(wish, p) else { return Step::Close };
+    let Some(goal) = goal(wish, p) else { return PlayStep::Close };
     let needs_file = goal != Goal::Removed && !found.has_file;
     match &edit.upload {
-        None if needs_file => Step::Begin,
-        Some(_) if needs_file => Step::Send,
-        _ if edit.changed != Some(goal) => Step::Change(goal),
-        _ => Step::Commit(goal),
+        None if needs_file => PlayStep::Begin,
+        Some(_) if needs_file => PlayStep::Send,
+        _ if edit.changed != Some(goal) => PlayStep::Change(goal),
+        _ => PlayStep::Commit(goal),
     }
 }
 
 /// Whether nothing can be in the store that would have to change.
-fn needs_nothing(wanted: Wanted, p: &Progress) -> bool {
+fn needs_nothing(wanted: DesiredState, p: &PlayProgress) -> bool {
     match wanted {
-        Wanted::Released(_) => false,
-        Wanted::Halted | Wanted::Withdrawn => p.shown.is_none(),
-        Wanted::Restored => p.released.is_none(),
+        DesiredState::Released(_) => false,
+        DesiredState::Halted | DesiredState::Withdrawn => p.shown.is_none(),
+        DesiredState::Restored => p.released.is_none(),
     }
 }
 
 /// What is to become of the release. `None`: the track shows what is wanted.
-pub(super) fn goal(wish: Wish, p: &Progress) -> Option<Goal> {
+pub(super) fn goal(wish: Wish, p: &PlayProgress) -> Option<Goal> {
     let status = p.shown.map(|shown| shown.status);
     let goal = match wish.wanted {
-        Wanted::Released(_) if wish.draft => Goal::Draft,
-        Wanted::Released(None | Some(Percent::ALL)) => Goal::Completed,
-        Wanted::Released(Some(share)) => Goal::Staged(share),
-        Wanted::Halted => match status {
+        DesiredState::Released(_) if wish.draft => Goal::Draft,
+        DesiredState::Released(None | Some(Percent::ALL)) => Goal::Completed,
+        DesiredState::Released(Some(share)) => Goal::Staged(share),
+        DesiredState::Halted => match status {
             Some(Status::InProgress | Status::Completed) => Goal::Halted,
             _ => return None,
         },
-        Wanted::Withdrawn => undoing(p).goal()?,
-        Wanted::Restored => match status {
+        DesiredState::Withdrawn => undoing(p).goal()?,
+        DesiredState::Restored => match status {
             None | Some(Status::Halted) => p.released?,
             Some(_) => return None,
         },
@@ -204,7 +204,7 @@ pub(super) fn is_urgent(goal: Goal) -> bool {
     matches!(goal, Goal::Halted | Goal::Removed)
 }
 
-impl Progress {
+impl PlayProgress {
     /// Takes what the track shows.
     pub(super) fn show(&mut self, shown: Option<Shown>) {
         self.is_superseded = shown.is_none() && (self.is_superseded || self.shown.is_some());
@@ -217,7 +217,7 @@ impl Progress {
     }
 
     /// Takes what the checks found. What was in doubt is settled by it.
-    pub(super) fn checked(&mut self, found: Found) {
+    pub(super) fn checked(&mut self, found: EditFindings) {
         self.show(found.shown);
         self.is_unsettled = false;
         if let Some(edit) = &mut self.edit {
@@ -287,13 +287,15 @@ impl Progress {
     }
 
     /// The state of the publication.
-    pub(super) fn state(&self, wanted: Wanted) -> PublicationState {
+    pub(super) fn state(&self, wanted: DesiredState) -> PublicationState {
         let Some(shown) = self.shown else {
             let has_file = |edit: &Edit| edit.found.as_ref().is_some_and(|found| found.has_file);
             return match (wanted, &self.edit) {
                 _ if self.is_superseded => PublicationState::Live,
-                (Wanted::Released(_), Some(edit)) if has_file(edit) => PublicationState::Processing,
-                (Wanted::Released(_), _) => PublicationState::Uploading,
+                (DesiredState::Released(_), Some(edit)) if has_file(edit) => {
+                    PublicationState::Processing
+                }
+                (DesiredState::Released(_), _) => PublicationState::Uploading,
                 _ => PublicationState::Halted,
             };
         };

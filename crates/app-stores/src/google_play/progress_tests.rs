@@ -9,7 +9,7 @@ fn percent(percent: u16) -> Percent {
     Percent::of_hundredths(percent * 100).unwrap()
 }
 
-fn wish(wanted: Wanted) -> Wish {
+fn wish(wanted: DesiredState) -> Wish {
     Wish { wanted, draft: false }
 }
 
@@ -17,22 +17,25 @@ fn shown(status: Status, share: Option<u16>) -> Option<Shown> {
     Some(Shown { status, share: share.map(percent) })
 }
 
-fn found(has_file: bool) -> Found {
-    Found { has_file, language: None, replaces: None, shown: None }
+fn found(has_file: bool) -> EditFindings {
+    EditFindings { has_file, language: None, replaces: None, shown: None }
 }
 
-fn editing(found: Option<Found>, upload: bool, changed: Option<Goal>) -> Progress {
-    let upload = upload.then(|| Upload { session: Session("https://secret".into()), sent: 0 });
+fn editing(found: Option<EditFindings>, upload: bool, changed: Option<Goal>) -> PlayProgress {
+    let upload = upload
+        .then(|| ResumableUpload { session: UploadAddress("https://secret".into()), sent: 0 });
     let edit = Edit { id: "1".into(), found, upload, changed };
-    Progress { edit: Some(edit), ..Progress::default() }
+    PlayProgress { edit: Some(edit), ..PlayProgress::default() }
 }
 
 /// Every combination of what a track and a review can show.
-fn all_shown() -> Vec<Progress> {
+fn all_shown() -> Vec<PlayProgress> {
     use Status::{Completed, Draft, Halted, InProgress, Unspecified};
-    let mut all =
-        vec![Progress::default(), Progress { is_superseded: true, ..Progress::default() }];
-    let replaced: Release =
+    let mut all = vec![
+        PlayProgress::default(),
+        PlayProgress { is_superseded: true, ..PlayProgress::default() },
+    ];
+    let replaced: TrackRelease =
         serde_json::from_value(json!({"versionCodes": ["41"], "status": "completed"})).unwrap();
     for status in [Draft, InProgress, Halted, Completed, Unspecified] {
         for lifecycle in [
@@ -47,7 +50,8 @@ fn all_shown() -> Vec<Progress> {
                 [(false, None), (true, None), (true, Some(replaced.clone()))]
             {
                 let share = (status == InProgress).then_some(10);
-                let mut p = Progress { lifecycle, was_published, replaced, ..Progress::default() };
+                let mut p =
+                    PlayProgress { lifecycle, was_published, replaced, ..PlayProgress::default() };
                 p.show(shown(status, share));
                 all.push(p);
             }
@@ -59,18 +63,18 @@ fn all_shown() -> Vec<Progress> {
 #[test]
 fn each_step_follows_from_what_is_there() {
     let staged = Goal::Staged(percent(10));
-    let released = wish(Wanted::Released(Some(percent(10))));
-    let done = Progress { done: Some(released), ..Progress::default() };
+    let released = wish(DesiredState::Released(Some(percent(10))));
+    let done = PlayProgress { done: Some(released), ..PlayProgress::default() };
     let table = [
-        (Progress::default(), Step::Open),
-        (editing(None, false, None), Step::Check),
-        (editing(Some(found(false)), false, None), Step::Begin),
-        (editing(Some(found(false)), true, None), Step::Send),
-        (editing(Some(found(true)), false, None), Step::Change(staged)),
-        (editing(Some(found(true)), false, Some(Goal::Completed)), Step::Change(staged)),
-        (editing(Some(found(true)), false, Some(staged)), Step::Commit(staged)),
-        (done.clone(), Step::Follow),
-        (Progress { is_unsettled: true, ..done }, Step::Open),
+        (PlayProgress::default(), PlayStep::Open),
+        (editing(None, false, None), PlayStep::Check),
+        (editing(Some(found(false)), false, None), PlayStep::Begin),
+        (editing(Some(found(false)), true, None), PlayStep::Send),
+        (editing(Some(found(true)), false, None), PlayStep::Change(staged)),
+        (editing(Some(found(true)), false, Some(Goal::Completed)), PlayStep::Change(staged)),
+        (editing(Some(found(true)), false, Some(staged)), PlayStep::Commit(staged)),
+        (done.clone(), PlayStep::Follow),
+        (PlayProgress { is_unsettled: true, ..done }, PlayStep::Open),
     ];
     for (progress, step) in table {
         assert_eq!(next(released, &progress), step, "{progress:?}");
@@ -80,14 +84,14 @@ fn each_step_follows_from_what_is_there() {
 /// What was not sent is undone without Google, and what Google shows already is not done again.
 #[test]
 fn what_needs_no_change_changes_nothing() {
-    for wanted in [Wanted::Halted, Wanted::Withdrawn, Wanted::Restored] {
-        assert_eq!(next(wish(wanted), &Progress::default()), Step::Finish, "{wanted:?}");
+    for wanted in [DesiredState::Halted, DesiredState::Withdrawn, DesiredState::Restored] {
+        assert_eq!(next(wish(wanted), &PlayProgress::default()), PlayStep::Finish, "{wanted:?}");
         let open = editing(Some(found(true)), false, Some(Goal::Completed));
-        assert_eq!(next(wish(wanted), &open), Step::Close, "{wanted:?}");
+        assert_eq!(next(wish(wanted), &open), PlayStep::Close, "{wanted:?}");
     }
     let mut there = editing(Some(found(true)), false, None);
     there.show(shown(Status::Completed, None));
-    assert_eq!(next(wish(Wanted::Released(None)), &there), Step::Close);
+    assert_eq!(next(wish(DesiredState::Released(None)), &there), PlayStep::Close);
 }
 
 /// The plan says what the step does, whatever Google shows.
@@ -96,7 +100,7 @@ fn plans_and_goals_agree() {
     for p in all_shown() {
         let goal_of = |wanted| goal(wish(wanted), &p);
         let plan = withdrawal(&p);
-        match goal_of(Wanted::Withdrawn) {
+        match goal_of(DesiredState::Withdrawn) {
             Some(Goal::Halted) => assert_eq!(plan.action, Action::Halt, "{p:?}"),
             Some(Goal::Removed) => {
                 assert!(matches!(plan.action, Action::CancelReview | Action::Delete), "{p:?}");
@@ -105,7 +109,7 @@ fn plans_and_goals_agree() {
             None => assert!(matches!(plan.action, Action::Nothing | Action::Abandon), "{p:?}"),
         }
         let plan = restoral(&p);
-        match goal_of(Wanted::Restored) {
+        match goal_of(DesiredState::Restored) {
             Some(goal) => {
                 assert_eq!(Some(goal), p.released, "{p:?}");
                 assert_eq!(plan.action, Action::Redistribute, "{p:?}");
@@ -119,11 +123,11 @@ fn plans_and_goals_agree() {
 #[test]
 fn a_change_reaches_its_goal() {
     let wishes = [
-        Wanted::Released(None),
-        Wanted::Released(Some(percent(10))),
-        Wanted::Halted,
-        Wanted::Withdrawn,
-        Wanted::Restored,
+        DesiredState::Released(None),
+        DesiredState::Released(Some(percent(10))),
+        DesiredState::Halted,
+        DesiredState::Withdrawn,
+        DesiredState::Restored,
     ];
     for p in all_shown() {
         for wanted in wishes {
@@ -131,7 +135,7 @@ fn a_change_reaches_its_goal() {
             let mut after = p.clone();
             after.committed(reached, wish(wanted));
             assert_eq!(goal(wish(wanted), &after), None, "{wanted:?} {p:?}");
-            assert_eq!(next(wish(wanted), &after), Step::Follow, "{wanted:?} {p:?}");
+            assert_eq!(next(wish(wanted), &after), PlayStep::Follow, "{wanted:?} {p:?}");
         }
     }
 }
@@ -140,13 +144,18 @@ fn a_change_reaches_its_goal() {
 /// anything else, even if the publication is withdrawn meanwhile.
 #[test]
 fn a_doubt_is_settled_first() {
-    for wanted in [Wanted::Released(None), Wanted::Halted, Wanted::Withdrawn, Wanted::Restored] {
+    for wanted in [
+        DesiredState::Released(None),
+        DesiredState::Halted,
+        DesiredState::Withdrawn,
+        DesiredState::Restored,
+    ] {
         let mut p = editing(Some(found(true)), false, Some(Goal::Completed));
         p.edit_is_gone();
-        assert_eq!(next(wish(wanted), &p), Step::Open, "{wanted:?}");
+        assert_eq!(next(wish(wanted), &p), PlayStep::Open, "{wanted:?}");
         p.edit = editing(None, false, None).edit;
-        assert_eq!(next(wish(wanted), &p), Step::Check, "{wanted:?}");
-        p.checked(Found { shown: shown(Status::Completed, None), ..found(true) });
+        assert_eq!(next(wish(wanted), &p), PlayStep::Check, "{wanted:?}");
+        p.checked(EditFindings { shown: shown(Status::Completed, None), ..found(true) });
         assert!(!p.is_unsettled);
         let mut p = editing(Some(found(true)), true, None);
         p.edit_is_gone();
@@ -157,8 +166,8 @@ fn a_doubt_is_settled_first() {
 #[test]
 fn states_and_pauses_follow_the_review() {
     use PublicationState as State;
-    let released = Wanted::Released(None);
-    let mut p = Progress::default();
+    let released = DesiredState::Released(None);
+    let mut p = PlayProgress::default();
     assert_eq!(p.state(released), State::Uploading);
     p.show(shown(Status::Completed, None));
     assert_eq!(p.state(released), State::Processing);

@@ -1,6 +1,6 @@
 //! What the refusals of Google Play mean, and what to do.
 
-use crate::{RemoteError, google::Failure};
+use crate::{RemoteError, google::GoogleRefusal};
 use std::time::Duration;
 
 /// Why a step did not come to its end.
@@ -101,7 +101,7 @@ const TABLE: &[(&[&str], &str)] = &[
 ];
 
 /// What a refusal means for a step.
-pub(super) fn stop(failure: &Failure) -> Stop {
+pub(super) fn stop(failure: &GoogleRefusal) -> Stop {
     if failure.says(EDIT_GONE) {
         return Stop::EditGone(failure.message.clone());
     }

@@ -2,8 +2,9 @@
 //! same value as the plan that people read. Pure.
 
 use super::{
-    progress::{Lifecycle, Progress},
-    track::{Goal, NOTHING_BEFORE, Status},
+    change::NOTHING_BEFORE,
+    progress::{Lifecycle, PlayProgress},
+    track::{Goal, Status},
 };
 use crate::{Action, Undo};
 
@@ -22,7 +23,7 @@ pub(super) enum Undoing {
     Unknown,
 }
 
-pub(super) fn undoing(p: &Progress) -> Undoing {
+pub(super) fn undoing(p: &PlayProgress) -> Undoing {
     let Some(shown) = p.shown else {
         return if p.is_superseded { Undoing::Superseded } else { Undoing::Abandon };
     };
@@ -113,7 +114,7 @@ impl Undoing {
 }
 
 /// What withdrawing the publication will do.
-pub fn withdrawal(p: &Progress) -> Undo {
+pub fn withdrawal(p: &PlayProgress) -> Undo {
     let undoing = undoing(p);
     let is_on_its_way = p.edit.as_ref().is_some_and(|edit| edit.changed.is_some());
     if undoing == Undoing::Abandon && (is_on_its_way || p.is_unsettled) {
@@ -128,7 +129,7 @@ pub fn withdrawal(p: &Progress) -> Undo {
 }
 
 /// What restoring the publication will do, after a later one was withdrawn.
-pub fn restoral(p: &Progress) -> Undo {
+pub fn restoral(p: &PlayProgress) -> Undo {
     let status = p.shown.map(|shown| shown.status);
     let again = |to: String| Undo {
         action: Action::Redistribute,

@@ -4,7 +4,7 @@
 
 use super::{
     edits::{Edits, Uploaded},
-    progress::Session,
+    progress::UploadAddress,
     refusal::Stop,
 };
 use crate::{AppFile, Content, RemoteError};
@@ -30,7 +30,11 @@ pub(super) enum Sent {
 }
 
 /// Opens an upload in an edit.
-pub(super) async fn begin(edits: &Edits<'_>, edit: &str, file: &AppFile) -> Result<Session, Stop> {
+pub(super) async fn begin(
+    edits: &Edits<'_>,
+    edit: &str,
+    file: &AppFile,
+) -> Result<UploadAddress, Stop> {
     let kind = if file.kind == ArtifactKind::Aab { "bundles" } else { "apks" };
     let mut url = edits.url(&["upload"], &["edits", edit, kind])?;
     url.query_pairs_mut().append_pair("uploadType", "resumable");
@@ -45,7 +49,7 @@ pub(super) async fn begin(edits: &Edits<'_>, edit: &str, file: &AppFile) -> Resu
     let session = session.filter(|it| is_googles(it, edits.address)).ok_or_else(|| {
         RemoteError::Refused("Google Play names no address of its own to upload to.".into())
     })?;
-    Ok(Session(session.into()))
+    Ok(UploadAddress(session.into()))
 }
 
 /// Whether the address belongs to the API. The bytes and the token go there.
@@ -58,7 +62,7 @@ fn is_googles(session: &Url, api: &str) -> bool {
 /// Asks Google how far it is, and sends the chunk that follows.
 pub(super) async fn send(
     edits: &Edits<'_>,
-    session: &Session,
+    session: &UploadAddress,
     file: &AppFile,
     content: &dyn Content,
 ) -> Result<Sent, Stop> {
@@ -89,7 +93,7 @@ fn impossible(offset: u64, size: u64) -> Stop {
 
 async fn put(
     edits: &Edits<'_>,
-    session: &Session,
+    session: &UploadAddress,
     range: &str,
     chunk: bytes::Bytes,
 ) -> Result<Sent, Stop> {
@@ -106,7 +110,7 @@ async fn put(
         308 => Ok(Sent::Part(received(answer.header("range")))),
         404 | 410 => Err(Stop::UploadGone),
         _ if answer.is_ok() => Ok(Sent::Whole(answer.read()?)),
-        _ => Err(super::refusal::stop(&crate::google::Failure::of(&answer))),
+        _ => Err(super::refusal::stop(&crate::google::GoogleRefusal::of(&answer))),
     }
 }
 

@@ -1,14 +1,14 @@
 //! The client of TestFlight.
 
 use super::{
-    Progress,
-    progress::Group,
-    rules::{self, Step},
+    TestflightProgress,
+    progress::TesterGroup,
+    rules::{self, TestflightStep},
 };
 use crate::{
-    Advanced, AppStoreConnectKey, Content, Order, RemoteError, StoreClient,
+    Advanced, AppStoreConnectKey, Content, PublicationOrder, RemoteError, StoreClient,
     app_store_connect::{
-        Api, Done, FOLLOW_REVIEW, Request, Session, checked_notes,
+        Api, AppleRequest, FOLLOW_REVIEW, KeyedApi, StepReport, checked_notes,
         documents::{
             BetaAppReviewSubmission, BetaGroup, Build, BuildBetaDetail, Localization, Many, One,
         },
@@ -38,9 +38,9 @@ impl Testflight {
 }
 
 /// What a step works with.
-struct Work<'a> {
-    session: Session<'a>,
-    order: &'a Order<TestflightOptions>,
+struct TestflightPublisher<'a> {
+    api: KeyedApi<'a>,
+    order: &'a PublicationOrder<TestflightOptions>,
     content: &'a dyn Content,
 }
 
@@ -48,16 +48,16 @@ struct Work<'a> {
 impl StoreClient for Testflight {
     type Key = AppStoreConnectKey;
     type Options = TestflightOptions;
-    type Progress = Progress;
+    type Progress = TestflightProgress;
 
     async fn advance(
         &self,
         key: &AppStoreConnectKey,
-        order: &Order<TestflightOptions>,
+        order: &PublicationOrder<TestflightOptions>,
         content: &dyn Content,
-        mut progress: Progress,
-    ) -> Result<Advanced<Progress>, RemoteError> {
-        let work = Work { session: self.api.with(key), order, content };
+        mut progress: TestflightProgress,
+    ) -> Result<Advanced<TestflightProgress>, RemoteError> {
+        let work = TestflightPublisher { api: self.api.with(key), order, content };
         let step = rules::next(&progress, order.wanted).map_err(RemoteError::Refused)?;
         let done = work.perform(step, &mut progress).await?;
         Ok(advanced(progress, done))
@@ -72,7 +72,7 @@ impl StoreClient for Testflight {
     }
 }
 
-fn advanced(progress: Progress, done: Done) -> Advanced<Progress> {
+fn advanced(progress: TestflightProgress, done: StepReport) -> Advanced<TestflightProgress> {
     let error = progress.upload.failure.as_ref().or(progress.failure.as_ref());
     let groups = progress.groups.iter().flatten();
     let state = progress.state();
@@ -88,12 +88,16 @@ fn advanced(progress: Progress, done: Done) -> Advanced<Progress> {
     }
 }
 
-impl Work<'_> {
-    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, RemoteError> {
+impl TestflightPublisher<'_> {
+    async fn perform(
+        &self,
+        step: TestflightStep,
+        progress: &mut TestflightProgress,
+    ) -> Result<StepReport, RemoteError> {
         match step {
-            Step::Upload(step) => {
+            TestflightStep::Upload(step) => {
                 let uploader = Uploader {
-                    session: self.session,
+                    api: self.api,
                     app: &self.order.app,
                     file: &self.order.file,
                     content: self.content,
@@ -101,33 +105,36 @@ impl Work<'_> {
                 };
                 uploader.perform(step, &mut progress.upload).await
             }
-            Step::FindGroups => self.find_groups(progress).await,
-            Step::Note => self.note(progress).await,
-            Step::Submit => self.submit(progress).await,
-            Step::Offer => self.offer(progress).await,
-            Step::Follow => self.follow(progress).await,
-            Step::Expire => self.expire(progress).await,
-            Step::OfferAgain => self.offer_again(progress).await,
-            Step::Rest => Ok(Done::settled()),
-            Step::Abandon => {
+            TestflightStep::FindGroups => self.find_groups(progress).await,
+            TestflightStep::Note => self.note(progress).await,
+            TestflightStep::Submit => self.submit(progress).await,
+            TestflightStep::Offer => self.offer(progress).await,
+            TestflightStep::Follow => self.follow(progress).await,
+            TestflightStep::Expire => self.expire(progress).await,
+            TestflightStep::OfferAgain => self.offer_again(progress).await,
+            TestflightStep::Rest => Ok(StepReport::settled()),
+            TestflightStep::Abandon => {
                 progress.is_abandoned = true;
-                Ok(Done::settled().and_say("The upload was given up."))
+                Ok(StepReport::settled().and_say("The upload was given up."))
             }
         }
     }
 
-    async fn find_groups(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn find_groups(
+        &self,
+        progress: &mut TestflightProgress,
+    ) -> Result<StepReport, RemoteError> {
         let app = app(progress)?;
         checked_notes(self.order, &app.language)?;
-        let request = Request::get("/v1/betaGroups").with("filter[app]", &app.id);
-        let found: Many<BetaGroup> = self.session.read(request.with("limit", "200")).await?;
+        let request = AppleRequest::get("/v1/betaGroups").with("filter[app]", &app.id);
+        let found: Many<BetaGroup> = self.api.read(request.with("limit", "200")).await?;
         let all = found.data.into_iter().map(|found| group(found.id, found.attributes));
-        let all: Vec<Group> = all.collect();
+        let all: Vec<TesterGroup> = all.collect();
         let groups =
             rules::chosen(&all, &self.order.options.groups).map_err(RemoteError::Refused)?;
         let done = match groups.is_empty() && !all.iter().any(|group| group.has_all_builds) {
-            false => Done::silently(),
-            true => Done::saying(
+            false => StepReport::silently(),
+            true => StepReport::saying(
                 "No internal group has access to all builds, so that no tester gets the build.",
             ),
         };
@@ -136,11 +143,11 @@ impl Work<'_> {
     }
 
     /// Writes the notes in the first language in which they are not in place.
-    async fn note(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn note(&self, progress: &mut TestflightProgress) -> Result<StepReport, RemoteError> {
         let build = build(progress)?;
         let notes = checked_notes(self.order, &app(progress)?.language)?;
-        let request = Request::get(format!("/v1/builds/{build}/betaBuildLocalizations"));
-        let there: Many<Localization> = self.session.read(request.with("limit", "50")).await?;
+        let request = AppleRequest::get(format!("/v1/builds/{build}/betaBuildLocalizations"));
+        let there: Many<Localization> = self.api.read(request.with("limit", "50")).await?;
         for (language, text) in notes {
             let found = there.data.iter().find(|one| one.attributes.locale == language);
             let change = match found {
@@ -148,58 +155,65 @@ impl Work<'_> {
                 Some(found) => {
                     let (kind, id) = ("betaBuildLocalizations", &found.id);
                     let body = resource(kind, Some(id), json!({"whatsNew": text}));
-                    Request::patch(format!("/v1/{kind}/{id}"), body)
+                    AppleRequest::patch(format!("/v1/{kind}/{id}"), body)
                 }
                 None => {
                     let attributes = json!({"locale": language, "whatsNew": text});
                     let to = [("build", "builds", build)];
                     let kind = "betaBuildLocalizations";
-                    Request::post(format!("/v1/{kind}"), linked(kind, attributes, &to))
+                    AppleRequest::post(format!("/v1/{kind}"), linked(kind, attributes, &to))
                 }
             };
-            self.session.change(change).await?;
-            return Ok(Done::saying(format!("The notes for testers are in place in {language}.")));
+            self.api.change(change).await?;
+            return Ok(StepReport::saying(format!(
+                "The notes for testers are in place in {language}."
+            )));
         }
         progress.noted = true;
-        Ok(Done::silently())
+        Ok(StepReport::silently())
     }
 
     /// Asks for the beta review of a build for external testers. They are told when it is over.
-    async fn submit(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn submit(&self, progress: &mut TestflightProgress) -> Result<StepReport, RemoteError> {
         if !progress.is_external() {
             progress.submitted = true;
-            return Ok(Done::silently());
+            return Ok(StepReport::silently());
         }
         let build = build(progress)?;
         let (_, detail) = self.look(build).await?;
         if let Some((id, _)) = detail.filter(|(_, d)| d.auto_notify_enabled == Some(false)) {
             let body = resource("buildBetaDetails", Some(&id), json!({"autoNotifyEnabled": true}));
-            self.session.change(Request::patch(format!("/v1/buildBetaDetails/{id}"), body)).await?;
+            self.api
+                .change(AppleRequest::patch(format!("/v1/buildBetaDetails/{id}"), body))
+                .await?;
         }
         let kind = "betaAppReviewSubmissions";
-        let request = Request::get(format!("/v1/{kind}")).with("filter[build]", build);
-        let there: Many<BetaAppReviewSubmission> = self.session.read(request).await?;
+        let request = AppleRequest::get(format!("/v1/{kind}")).with("filter[build]", build);
+        let there: Many<BetaAppReviewSubmission> = self.api.read(request).await?;
         if there.data.is_empty() {
             let body = linked(kind, Value::Null, &[("build", "builds", build)]);
-            self.session.change(Request::post(format!("/v1/{kind}"), body)).await?;
+            self.api.change(AppleRequest::post(format!("/v1/{kind}"), body)).await?;
         }
         progress.submitted = true;
-        Ok(Done::saying("The build waits for the beta review."))
+        Ok(StepReport::saying("The build waits for the beta review."))
     }
 
     /// Gives the build to the first group that does not have it.
-    async fn offer(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn offer(&self, progress: &mut TestflightProgress) -> Result<StepReport, RemoteError> {
         let Some(group) = self.first_without(progress).await? else {
             progress.offered = true;
-            return Ok(Done::silently());
+            return Ok(StepReport::silently());
         };
         let body = json!({"data": [{"type": "builds", "id": build(progress)?}]});
         let path = format!("/v1/betaGroups/{}/relationships/builds", group.id);
-        self.session.change(Request::post(path, body)).await?;
-        Ok(Done::saying(format!("The group {} has the build.", group.name)))
+        self.api.change(AppleRequest::post(path, body)).await?;
+        Ok(StepReport::saying(format!("The group {} has the build.", group.name)))
     }
 
-    async fn offer_again(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn offer_again(
+        &self,
+        progress: &mut TestflightProgress,
+    ) -> Result<StepReport, RemoteError> {
         let (is_expired, _) = self.look(build(progress)?).await?;
         if is_expired {
             return Ok(expired(
@@ -216,24 +230,24 @@ impl Work<'_> {
     /// The first group of the publication that does not have the build.
     async fn first_without<'p>(
         &self,
-        progress: &'p Progress,
-    ) -> Result<Option<&'p Group>, RemoteError> {
+        progress: &'p TestflightProgress,
+    ) -> Result<Option<&'p TesterGroup>, RemoteError> {
         // Apple refuses builds for groups that have access to all.
-        let given = |group: &&Group| !group.has_all_builds;
+        let given = |group: &&TesterGroup| !group.has_all_builds;
         let wanted: Vec<_> = progress.groups.iter().flatten().filter(given).collect();
         if wanted.is_empty() {
             return Ok(None);
         }
-        let request = Request::get("/v1/betaGroups")
+        let request = AppleRequest::get("/v1/betaGroups")
             .with("filter[app]", &app(progress)?.id)
             .with("filter[builds]", build(progress)?)
             .with("limit", "200");
-        let having: Many<BetaGroup> = self.session.read(request).await?;
-        let has = |group: &&&Group| having.data.iter().any(|one| one.id == group.id);
+        let having: Many<BetaGroup> = self.api.read(request).await?;
+        let has = |group: &&&TesterGroup| having.data.iter().any(|one| one.id == group.id);
         Ok(wanted.iter().find(|group| !has(group)).copied())
     }
 
-    async fn follow(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn follow(&self, progress: &mut TestflightProgress) -> Result<StepReport, RemoteError> {
         let (is_expired, detail) = self.look(build(progress)?).await?;
         if is_expired {
             return Ok(expired(progress, "The build has expired."));
@@ -245,12 +259,12 @@ impl Work<'_> {
         });
         let is_news = progress.words != words;
         progress.words = words;
-        let Some(words) = progress.words.as_deref() else { return Ok(Done::after(FOLLOW)) };
+        let Some(words) = progress.words.as_deref() else { return Ok(StepReport::after(FOLLOW)) };
         let (state, failure) = rules::meaning(words);
         let mut done = match state {
-            PublicationState::Live | PublicationState::Failed => Done::settled(),
-            PublicationState::InReview => Done::after(FOLLOW_REVIEW),
-            _ => Done::after(FOLLOW),
+            PublicationState::Live | PublicationState::Failed => StepReport::settled(),
+            PublicationState::InReview => StepReport::after(FOLLOW_REVIEW),
+            _ => StepReport::after(FOLLOW),
         };
         if is_news {
             done = done.and_say(format!("The build is {words}."));
@@ -259,22 +273,22 @@ impl Work<'_> {
         Ok(done)
     }
 
-    async fn expire(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
+    async fn expire(&self, progress: &mut TestflightProgress) -> Result<StepReport, RemoteError> {
         let build = build(progress)?;
         let path = format!("/v1/builds/{build}");
-        let found: Option<One<Build>> = self.session.find(Request::get(&path)).await?;
-        let Some(found) = found else { return Ok(Done::after(FOLLOW)) };
+        let found: Option<One<Build>> = self.api.find(AppleRequest::get(&path)).await?;
+        let Some(found) = found else { return Ok(StepReport::after(FOLLOW)) };
         let found = found.data.attributes;
         match found.processing_state.as_deref() {
             Some("FAILED" | "INVALID") => {
                 return Ok(expired(progress, "Apple could not process the build."));
             }
-            Some("PROCESSING") => return Ok(Done::after(FOLLOW)),
+            Some("PROCESSING") => return Ok(StepReport::after(FOLLOW)),
             _ => {}
         }
         if found.expired != Some(true) {
             let body = resource("builds", Some(build), json!({"expired": true}));
-            self.session.change(Request::patch(path, body)).await?;
+            self.api.change(AppleRequest::patch(path, body)).await?;
         }
         Ok(expired(progress, "The build has expired: no tester can install it any more."))
     }
@@ -285,22 +299,22 @@ impl Work<'_> {
         build: &str,
     ) -> Result<(bool, Option<(String, BuildBetaDetail)>), RemoteError> {
         let request =
-            Request::get(format!("/v1/builds/{build}")).with("include", "buildBetaDetail");
-        let found: One<Build> = self.session.read(request).await?;
+            AppleRequest::get(format!("/v1/builds/{build}")).with("include", "buildBetaDetail");
+        let found: One<Build> = self.api.read(request).await?;
         let detail = found.included("buildBetaDetails").map(|(id, detail)| (id.to_owned(), detail));
         Ok((found.data.attributes.expired == Some(true), detail))
     }
 }
 
-fn expired(progress: &mut Progress, why: &str) -> Done {
+fn expired(progress: &mut TestflightProgress, why: &str) -> StepReport {
     progress.is_expired = true;
     progress.words = Some("EXPIRED".into());
-    Done::settled().and_say(why)
+    StepReport::settled().and_say(why)
 }
 
-fn group(id: String, found: BetaGroup) -> Group {
+fn group(id: String, found: BetaGroup) -> TesterGroup {
     let is_internal = found.is_internal_group == Some(true);
-    Group {
+    TesterGroup {
         id,
         name: found.name,
         is_internal,
@@ -309,11 +323,11 @@ fn group(id: String, found: BetaGroup) -> Group {
     }
 }
 
-fn app(progress: &Progress) -> Result<&AppRecord, RemoteError> {
+fn app(progress: &TestflightProgress) -> Result<&AppRecord, RemoteError> {
     progress.upload.app.as_ref().ok_or_else(incomplete)
 }
 
-fn build(progress: &Progress) -> Result<&str, RemoteError> {
+fn build(progress: &TestflightProgress) -> Result<&str, RemoteError> {
     progress.upload.build.as_ref().map(|build| build.id.as_str()).ok_or_else(incomplete)
 }
 

@@ -10,4 +10,4 @@ mod rules;
 
 #[cfg(feature = "clients")]
 pub use client::Testflight;
-pub use progress::{Progress, restoral, withdrawal};
+pub use progress::{TestflightProgress, restoral, withdrawal};

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 /// How far a publication has come. The default is the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Progress {
+pub struct TestflightProgress {
     pub(super) upload: Upload,
     /// The groups that are to get the build, once they were found.
-    pub(super) groups: Option<Vec<Group>>,
+    pub(super) groups: Option<Vec<TesterGroup>>,
     /// The notes for testers are in place.
     pub(super) noted: bool,
     /// The beta review was asked for, or none is needed.
@@ -29,7 +29,7 @@ pub struct Progress {
 /// A group of testers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Group {
+pub(super) struct TesterGroup {
     pub id: String,
     pub name: String,
     pub is_internal: bool,
@@ -40,7 +40,7 @@ pub(super) struct Group {
 }
 
 /// What withdrawing the publication will do.
-pub fn withdrawal(progress: &Progress) -> Undo {
+pub fn withdrawal(progress: &TestflightProgress) -> Undo {
     let undo = |action, text: &str| Undo { action, text: text.to_owned() };
     if progress.is_expired {
         return undo(Action::Nothing, "The build has expired already: no tester can install it.");
@@ -66,7 +66,7 @@ pub fn withdrawal(progress: &Progress) -> Undo {
 }
 
 /// What restoring the publication will do, after a later one was withdrawn.
-pub fn restoral(progress: &Progress) -> Undo {
+pub fn restoral(progress: &TestflightProgress) -> Undo {
     let build = progress.upload.build.as_ref().filter(|_| progress.offered);
     let Some(build) = build.filter(|_| !progress.is_expired) else {
         let text = match progress.is_expired {

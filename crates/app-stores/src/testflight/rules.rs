@@ -1,15 +1,15 @@
 //! The rules of TestFlight: which step is next, and what Apple's states mean. Pure.
 
-use super::progress::{Group, Progress};
-use crate::{Wanted, app_store_connect::upload};
+use super::progress::{TesterGroup, TestflightProgress};
+use crate::{DesiredState, app_store_connect::upload};
 use contract::publishing::{GroupName, Percent};
 use contract::releases::PublicationState;
 
 /// A step of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TestflightStep {
     /// A step of the upload.
-    Upload(upload::Step),
+    Upload(upload::UploadStep),
     /// Find the groups, before anything is sent.
     FindGroups,
     /// Write the notes for testers in one language.
@@ -31,52 +31,57 @@ pub(super) enum Step {
 }
 
 /// The next step. The error says why what is wanted is impossible.
-pub(super) fn next(progress: &Progress, wanted: Wanted) -> Result<Step, String> {
+pub(super) fn next(
+    progress: &TestflightProgress,
+    wanted: DesiredState,
+) -> Result<TestflightStep, String> {
     match wanted {
-        Wanted::Halted => Err(
+        DesiredState::Halted => Err(
             "TestFlight has no roll-out that could be halted. Withdraw the publication: its build \
              expires then."
                 .into(),
         ),
-        Wanted::Released(Some(share)) if share != Percent::ALL => Err(
+        DesiredState::Released(Some(share)) if share != Percent::ALL => Err(
             "TestFlight has no staged roll-out: a build is for all testers of its groups. Publish \
              without a share, or to a smaller group."
                 .into(),
         ),
-        Wanted::Released(_) => Ok(release(progress)),
-        Wanted::Withdrawn => Ok(withdraw(progress)),
-        Wanted::Restored => Ok(match progress.upload.build {
-            Some(_) if progress.offered && !progress.is_expired => Step::OfferAgain,
-            _ => Step::Rest,
+        DesiredState::Released(_) => Ok(release(progress)),
+        DesiredState::Withdrawn => Ok(withdraw(progress)),
+        DesiredState::Restored => Ok(match progress.upload.build {
+            Some(_) if progress.offered && !progress.is_expired => TestflightStep::OfferAgain,
+            _ => TestflightStep::Rest,
         }),
     }
 }
 
-fn release(progress: &Progress) -> Step {
+fn release(progress: &TestflightProgress) -> TestflightStep {
     match upload::next(&progress.upload) {
-        _ if progress.is_over() => Step::Rest,
-        Some(step @ upload::Step::FindApp) => Step::Upload(step),
-        _ if progress.groups.is_none() => Step::FindGroups,
-        Some(step) => Step::Upload(step),
-        None if !progress.noted => Step::Note,
-        None if !progress.submitted => Step::Submit,
-        None if !progress.offered => Step::Offer,
-        None => Step::Follow,
+        _ if progress.is_over() => TestflightStep::Rest,
+        Some(step @ upload::UploadStep::FindApp) => TestflightStep::Upload(step),
+        _ if progress.groups.is_none() => TestflightStep::FindGroups,
+        Some(step) => TestflightStep::Upload(step),
+        None if !progress.noted => TestflightStep::Note,
+        None if !progress.submitted => TestflightStep::Submit,
+        None if !progress.offered => TestflightStep::Offer,
+        None => TestflightStep::Follow,
     }
 }
 
 /// What Apple may have whole becomes a build, which internal testers may get at once: it must
 /// expire. Anything less is given up.
-fn withdraw(progress: &Progress) -> Step {
+fn withdraw(progress: &TestflightProgress) -> TestflightStep {
     match upload::next(&progress.upload) {
-        _ if progress.is_over() => Step::Rest,
-        _ if !progress.upload.is_sent() => Step::Abandon,
-        Some(step @ (upload::Step::FollowFile | upload::Step::FollowUpload)) => Step::Upload(step),
-        _ => Step::Expire,
+        _ if progress.is_over() => TestflightStep::Rest,
+        _ if !progress.upload.is_sent() => TestflightStep::Abandon,
+        Some(step @ (upload::UploadStep::FollowFile | upload::UploadStep::FollowUpload)) => {
+            TestflightStep::Upload(step)
+        }
+        _ => TestflightStep::Expire,
     }
 }
 
-impl Progress {
+impl TestflightProgress {
     /// Whether no tester will get the build any more.
     pub(super) fn is_over(&self) -> bool {
         self.is_expired || self.is_abandoned || self.upload.failure.is_some()
@@ -139,7 +144,7 @@ pub(super) fn meaning(words: &str) -> (PublicationState, Option<&'static str>) {
 }
 
 /// The groups with these names. The error names those that are missing, and those that there are.
-pub(super) fn chosen(all: &[Group], names: &[GroupName]) -> Result<Vec<Group>, String> {
+pub(super) fn chosen(all: &[TesterGroup], names: &[GroupName]) -> Result<Vec<TesterGroup>, String> {
     let named = |name: &GroupName| all.iter().find(|group| group.name == name.as_str());
     let missing: Vec<_> =
         names.iter().filter(|name| named(name).is_none()).map(GroupName::as_str).collect();
@@ -158,7 +163,7 @@ pub(super) fn chosen(all: &[Group], names: &[GroupName]) -> Result<Vec<Group>, S
 mod tests {
     use super::*;
 
-    fn at_the_end() -> Progress {
+    fn at_the_end() -> TestflightProgress {
         serde_json::from_value(serde_json::json!({
             "upload": {
                 "app": {"id": "1", "name": "A", "language": "en-US"}, "id": "2",
@@ -172,29 +177,49 @@ mod tests {
 
     #[test]
     fn what_comes_next_follows_from_the_progress() {
-        let released = |progress: &Progress| next(progress, Wanted::Released(None)).unwrap();
-        let withdrawn = |progress: &Progress| next(progress, Wanted::Withdrawn).unwrap();
+        let released =
+            |progress: &TestflightProgress| next(progress, DesiredState::Released(None)).unwrap();
+        let withdrawn =
+            |progress: &TestflightProgress| next(progress, DesiredState::Withdrawn).unwrap();
         let end = at_the_end();
-        let begun = Progress { upload: Default::default(), ..end.clone() };
-        assert_eq!(released(&begun), Step::Upload(upload::Step::FindApp));
-        assert_eq!(withdrawn(&begun), Step::Abandon);
-        assert_eq!(released(&Progress { groups: None, ..end.clone() }), Step::FindGroups);
-        assert_eq!(released(&Progress { noted: false, ..end.clone() }), Step::Note);
-        assert_eq!(released(&Progress { submitted: false, ..end.clone() }), Step::Submit);
-        assert_eq!(released(&Progress { offered: false, ..end.clone() }), Step::Offer);
-        assert_eq!(released(&end), Step::Follow);
-        assert_eq!(withdrawn(&end), Step::Expire);
-        assert_eq!(next(&end, Wanted::Restored), Ok(Step::OfferAgain));
-        let sent = Progress { upload: upload_that_is_sent(), ..Progress::default() };
-        assert_eq!(withdrawn(&sent), Step::Upload(upload::Step::FollowFile));
-        let expired = Progress { is_expired: true, ..end.clone() };
-        for wanted in [Wanted::Released(None), Wanted::Withdrawn, Wanted::Restored] {
-            assert_eq!(next(&expired, wanted), Ok(Step::Rest));
+        let begun = TestflightProgress { upload: Default::default(), ..end.clone() };
+        assert_eq!(released(&begun), TestflightStep::Upload(upload::UploadStep::FindApp));
+        assert_eq!(withdrawn(&begun), TestflightStep::Abandon);
+        assert_eq!(
+            released(&TestflightProgress { groups: None, ..end.clone() }),
+            TestflightStep::FindGroups
+        );
+        assert_eq!(
+            released(&TestflightProgress { noted: false, ..end.clone() }),
+            TestflightStep::Note
+        );
+        assert_eq!(
+            released(&TestflightProgress { submitted: false, ..end.clone() }),
+            TestflightStep::Submit
+        );
+        assert_eq!(
+            released(&TestflightProgress { offered: false, ..end.clone() }),
+            TestflightStep::Offer
+        );
+        assert_eq!(released(&end), TestflightStep::Follow);
+        assert_eq!(withdrawn(&end), TestflightStep::Expire);
+        assert_eq!(next(&end, DesiredState::Restored), Ok(TestflightStep::OfferAgain));
+        let sent =
+            TestflightProgress { upload: upload_that_is_sent(), ..TestflightProgress::default() };
+        assert_eq!(withdrawn(&sent), TestflightStep::Upload(upload::UploadStep::FollowFile));
+        let expired = TestflightProgress { is_expired: true, ..end.clone() };
+        for wanted in
+            [DesiredState::Released(None), DesiredState::Withdrawn, DesiredState::Restored]
+        {
+            assert_eq!(next(&expired, wanted), Ok(TestflightStep::Rest));
         }
-        assert!(next(&end, Wanted::Halted).is_err());
+        assert!(next(&end, DesiredState::Halted).is_err());
         let share = Percent::of_hundredths(1000);
-        assert!(next(&end, Wanted::Released(share)).is_err());
-        assert_eq!(next(&end, Wanted::Released(Some(Percent::ALL))), Ok(Step::Follow));
+        assert!(next(&end, DesiredState::Released(share)).is_err());
+        assert_eq!(
+            next(&end, DesiredState::Released(Some(Percent::ALL))),
+            Ok(TestflightStep::Follow)
+        );
     }
 
     fn upload_that_is_sent() -> upload::Upload {

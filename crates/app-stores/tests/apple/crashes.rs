@@ -5,7 +5,7 @@ use crate::{
     apple::{self, Apple},
     scene::{Scene, wanting},
 };
-use app_stores::{Advanced, Next, Order, Progress, RemoteError, Wanted};
+use app_stores::{Advanced, DesiredState, NextStep, Progress, PublicationOrder, RemoteError};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// progress was kept, and done again by a new client.
 async fn crash_to(
     scene: &mut Scene<'_>,
-    order: &Order,
+    order: &PublicationOrder,
     progress: Progress,
     is_there: impl Fn(&Advanced) -> bool,
 ) -> Advanced {
@@ -38,7 +38,7 @@ async fn crash_to(
 }
 
 fn is_settled(advanced: &Advanced) -> bool {
-    advanced.next == Next::Settled
+    advanced.next == NextStep::Settled
 }
 
 const FAULTS: [&str; 4] = ["cutAfter", "cutBefore", "500", "429"];
@@ -76,12 +76,12 @@ async fn a_version_is_released_once_whatever_fails() {
         let order = scene.to_app_store(by_hand);
         let waits = |a: &Advanced| a.words.as_deref() == Some("PENDING_DEVELOPER_RELEASE");
         let waiting = crash_to(&mut scene, &order, Progress::None, waits).await;
-        let some = wanting(&order, Wanted::Released(Percent::of_hundredths(1000)));
+        let some = wanting(&order, DesiredState::Released(Percent::of_hundredths(1000)));
         let is_live = |a: &Advanced| a.state == PublicationState::Live;
         let live = crash_to(&mut scene, &some, waiting.progress, is_live).await;
-        let halted = wanting(&order, Wanted::Halted);
+        let halted = wanting(&order, DesiredState::Halted);
         let halted = crash_to(&mut scene, &halted, live.progress, is_settled).await;
-        let all = wanting(&order, Wanted::Released(Some(Percent::ALL)));
+        let all = wanting(&order, DesiredState::Released(Some(Percent::ALL)));
         crash_to(&mut scene, &all, halted.progress, is_settled).await;
         apple.tell(&json!({"do": "heal"}));
 
@@ -113,7 +113,7 @@ async fn a_version_leaves_the_review_once_whatever_fails() {
         let order = scene.to_app_store(AppStoreOptions::default());
         let waits = |a: &Advanced| a.words.as_deref() == Some("WAITING_FOR_REVIEW");
         let waiting = crash_to(&mut scene, &order, Progress::None, waits).await;
-        let withdrawn = wanting(&order, Wanted::Withdrawn);
+        let withdrawn = wanting(&order, DesiredState::Withdrawn);
         let end = crash_to(&mut scene, &withdrawn, waiting.progress, is_settled).await;
         apple.tell(&json!({"do": "heal"}));
         assert_eq!(end.state, PublicationState::Halted);
@@ -139,7 +139,7 @@ async fn testers_get_and_lose_a_build_once_whatever_fails() {
         let order = scene.to_testflight(&["Team", "Friends"]);
         let live = crash_to(&mut scene, &order, Progress::None, is_settled).await;
         assert_eq!(live.state, PublicationState::Live);
-        let withdrawn = wanting(&order, Wanted::Withdrawn);
+        let withdrawn = wanting(&order, DesiredState::Withdrawn);
         crash_to(&mut scene, &withdrawn, live.progress, is_settled).await;
         apple.tell(&json!({"do": "heal"}));
 

@@ -4,17 +4,17 @@ use crate::{
     apple,
     scene::{Scene, shared, wanting},
 };
-use app_stores::{Next, Options, Order, Progress, RemoteError, Wanted};
+use app_stores::{DesiredState, NextStep, Options, Progress, PublicationOrder, RemoteError};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
 };
 use serde_json::{Value, json};
 
-const ALL: Wanted = Wanted::Released(Some(Percent::ALL));
+const ALL: DesiredState = DesiredState::Released(Some(Percent::ALL));
 
-fn share(percent: u16) -> Wanted {
-    Wanted::Released(Percent::of_hundredths(percent * 100))
+fn share(percent: u16) -> DesiredState {
+    DesiredState::Released(Percent::of_hundredths(percent * 100))
 }
 
 fn refusal(error: Result<app_stores::Advanced, RemoteError>) -> String {
@@ -55,7 +55,7 @@ async fn a_version_is_uploaded_reviewed_and_released() {
     assert_eq!(scene.build()["sha256"], json!(order.file.sha256));
     assert_eq!(scene.list("versions")[0]["state"], "REPLACED_WITH_NEW_VERSION");
     // The publication that was replaced is asked to be restored, and nothing happens.
-    let restored = scene.run(&wanting(&order, Wanted::Restored), end.progress).await;
+    let restored = scene.run(&wanting(&order, DesiredState::Restored), end.progress).await;
     assert_eq!(restored.state, PublicationState::Live);
     apple.check();
 }
@@ -70,11 +70,11 @@ async fn a_release_in_phases_is_paused_resumed_and_completed() {
     let order = scene.to_app_store(AppStoreOptions::default());
     let begun = wanting(&order, share(10));
     let live = scene.run_to(&begun, PublicationState::Live, "ACTIVE, day 1 of 7").await;
-    assert!(matches!(live.next, Next::After(_)));
+    assert!(matches!(live.next, NextStep::After(_)));
     let other = refusal(scene.step(&wanting(&order, share(20)), &live.progress).await);
     assert!(other.contains("1, 2, 5, 10, 20, 50 and 100 %"), "{other}");
     apple.tell(&json!({"do": "day", "app": scene.app}));
-    let halted = scene.run(&wanting(&order, Wanted::Halted), live.progress).await;
+    let halted = scene.run(&wanting(&order, DesiredState::Halted), live.progress).await;
     assert_eq!(halted.state, PublicationState::Halted);
     assert!(halted.words.unwrap().ends_with("PAUSED, day 2 of 7"));
     let is_active = |advanced: &app_stores::Advanced| {
@@ -85,7 +85,7 @@ async fn a_release_in_phases_is_paused_resumed_and_completed() {
     let all = scene.run(&wanting(&order, ALL), resumed.progress).await;
     assert_eq!(all.state, PublicationState::Live);
     assert_eq!(scene.published()["phased"]["history"], json!(["PAUSED", "ACTIVE", "COMPLETE"]));
-    let late = refusal(scene.step(&wanting(&order, Wanted::Halted), &all.progress).await);
+    let late = refusal(scene.step(&wanting(&order, DesiredState::Halted), &all.progress).await);
     assert!(late.contains("remove the app from sale"), "{late}");
 
     // Without anybody's doing, it completes after seven days.
@@ -145,7 +145,7 @@ async fn a_halt_in_review_keeps_the_version_unreleased_until_it_goes_on() {
     let order = scene.to_app_store(AppStoreOptions::default());
     scene.settings(json!({"isReviewing": false}));
     let review = scene.run_to(&order, PublicationState::InReview, "WAITING_FOR_REVIEW").await;
-    let halted = scene.run(&wanting(&order, Wanted::Halted), review.progress).await;
+    let halted = scene.run(&wanting(&order, DesiredState::Halted), review.progress).await;
     assert_eq!(
         (halted.state, &scene.published()["releaseType"]),
         (PublicationState::Halted, &json!("MANUAL"))
@@ -156,7 +156,7 @@ async fn a_halt_in_review_keeps_the_version_unreleased_until_it_goes_on() {
     };
     let mut progress = halted.progress;
     for _ in 0..3 {
-        let halted = scene.step(&wanting(&order, Wanted::Halted), &progress).await.unwrap();
+        let halted = scene.step(&wanting(&order, DesiredState::Halted), &progress).await.unwrap();
         assert_eq!(halted.state, PublicationState::Halted);
         if still(&halted) {
             break;
@@ -205,7 +205,7 @@ async fn a_first_version_has_no_release_notes() {
     assert_eq!(scene.published()["localizations"][0]["whatsNew"], Value::Null);
     let phased = wanting(&scene.to_app_store(AppStoreOptions::default()), share(10));
     let scene = Scene::without_version(apple, "first-in-phases");
-    let order = Order { app: "com.example.first-in-phases".into(), ..phased };
+    let order = PublicationOrder { app: "com.example.first-in-phases".into(), ..phased };
     let begun = scene.step(&order, &Progress::None).await.unwrap();
     assert!(refusal(scene.step(&order, &begun.progress).await).contains("Only an update"));
     apple.check();
@@ -238,21 +238,22 @@ async fn testers_get_a_build_and_lose_it() {
     // A group lost the build, and gets it again.
     let id = scene.build()["id"].clone();
     apple.tell(&json!({"do": "change", "list": "builds", "id": id, "to": {"groups": []}}));
-    let restored = scene.run(&wanting(&order, Wanted::Restored), live.progress.clone()).await;
+    let restored = scene.run(&wanting(&order, DesiredState::Restored), live.progress.clone()).await;
     assert_eq!(restored.state, PublicationState::Live);
     assert_eq!(scene.build()["groups"].as_array().unwrap().len(), 2);
 
-    for impossible in [Wanted::Halted, share(10)] {
+    for impossible in [DesiredState::Halted, share(10)] {
         let why = refusal(scene.step(&wanting(&order, impossible), &live.progress).await);
         assert!(why.contains("TestFlight has no"), "{why}");
     }
-    let withdrawn = scene.run(&wanting(&order, Wanted::Withdrawn), live.progress.clone()).await;
+    let withdrawn =
+        scene.run(&wanting(&order, DesiredState::Withdrawn), live.progress.clone()).await;
     assert_eq!(
         (withdrawn.state, &scene.build()["expired"]),
         (PublicationState::Halted, &json!(true))
     );
     // Nobody noted that the build had expired.
-    let restored = scene.run(&wanting(&order, Wanted::Restored), live.progress).await;
+    let restored = scene.run(&wanting(&order, DesiredState::Restored), live.progress).await;
     assert_eq!(restored.state, PublicationState::Halted);
     assert!(restored.log.concat().contains("expired"), "{:?}", restored.log);
     apple.check();
@@ -309,7 +310,7 @@ async fn both_stores_use_one_upload_of_the_same_file() {
             if !are_settled[at] {
                 let advanced = scene.step(&orders[at], &progress[at]).await.unwrap();
                 progress[at] = advanced.progress;
-                are_settled[at] = advanced.next == Next::Settled;
+                are_settled[at] = advanced.next == NextStep::Settled;
             }
         }
     }
@@ -326,7 +327,7 @@ async fn both_stores_use_one_upload_of_the_same_file() {
     let uploads = scene.to_app_store(AppStoreOptions::default());
     let is_half = |advanced: &app_stores::Advanced| advanced.log.concat().contains("Part 1 of 3");
     let half = scene.run_until(&uploads, Progress::None, is_half).await;
-    let given_up = scene.run(&wanting(&uploads, Wanted::Withdrawn), half.progress).await;
+    let given_up = scene.run(&wanting(&uploads, DesiredState::Withdrawn), half.progress).await;
     assert_eq!(given_up.state, PublicationState::Halted);
     let live = scene.run(&scene.to_testflight(&["Friends"]), Progress::None).await;
     assert_eq!((live.state, scene.list("uploads").len()), (PublicationState::Live, 1));

@@ -4,7 +4,7 @@ use crate::{
     apple::{self, Apple},
     scene::{Scene, shared, wanting},
 };
-use app_stores::{Action, Next, Order, Progress, Wanted};
+use app_stores::{Action, DesiredState, NextStep, Progress, PublicationOrder};
 use contract::publishing::{AppStoreOptions, AppStoreRelease};
 use contract::releases::PublicationState;
 use serde_json::{Value, json};
@@ -43,12 +43,16 @@ fn deed(scene: &Scene<'_>, before: &Value, after: &Value) -> Action {
 }
 
 /// Takes a publication `steps` far. `None`: it was settled before.
-async fn after_steps(scene: &Scene<'_>, order: &Order, steps: usize) -> Option<Progress> {
+async fn after_steps(
+    scene: &Scene<'_>,
+    order: &PublicationOrder,
+    steps: usize,
+) -> Option<Progress> {
     let mut progress = Progress::None;
     for _ in 0..steps {
         let advanced = scene.step(order, &progress).await.unwrap();
         progress = advanced.progress;
-        if advanced.next == Next::Settled {
+        if advanced.next == NextStep::Settled {
             return None;
         }
     }
@@ -59,7 +63,7 @@ async fn after_steps(scene: &Scene<'_>, order: &Order, steps: usize) -> Option<P
 async fn withdrawn_everywhere(
     apple: &Apple,
     name: &str,
-    order: impl Fn(&Scene<'_>) -> Order,
+    order: impl Fn(&Scene<'_>) -> PublicationOrder,
 ) -> Vec<Action> {
     let mut actions = Vec::new();
     for steps in 0..60 {
@@ -72,7 +76,7 @@ async fn withdrawn_everywhere(
         // Nothing moves by itself meanwhile.
         scene.settings(json!({"isReviewing": false}));
         let before = apple.state();
-        let end = scene.run(&wanting(&order, Wanted::Withdrawn), progress).await;
+        let end = scene.run(&wanting(&order, DesiredState::Withdrawn), progress).await;
         let state = match plan.action {
             Action::Nothing => PublicationState::Live,
             _ => PublicationState::Halted,
@@ -117,7 +121,7 @@ async fn withdrawing_from_the_app_store_does_what_the_plan_says() {
     let order = scene.to_app_store(by_hand);
     let approved = scene.run_until(&order, Progress::None, waits).await;
     assert_eq!(approved.progress.withdrawal().action, Action::Halt);
-    let end = scene.run(&wanting(&order, Wanted::Withdrawn), approved.progress).await;
+    let end = scene.run(&wanting(&order, DesiredState::Withdrawn), approved.progress).await;
     assert_eq!(
         (end.state, &scene.published()["state"]),
         (PublicationState::Halted, &json!("PENDING_DEVELOPER_RELEASE"))
@@ -129,7 +133,7 @@ async fn withdrawing_from_the_app_store_does_what_the_plan_says() {
         let live = scene.run_to(&order, PublicationState::Live, "READY_FOR_DISTRIBUTION").await;
         let before = apple.state();
         assert_eq!(live.progress.withdrawal().action, action);
-        scene.run(&wanting(&order, Wanted::Withdrawn), live.progress).await;
+        scene.run(&wanting(&order, DesiredState::Withdrawn), live.progress).await;
         assert_eq!(deed(&scene, &before, &apple.state()), action);
     }
     apple.check();

@@ -5,14 +5,14 @@ use crate::{
     scene::{Scene, key, shared},
 };
 use app_stores::{
-    Order, Progress, RemoteError, Store, app_store::AppStore, testflight::Testflight,
+    Progress, PublicationOrder, RemoteError, Store, app_store::AppStore, testflight::Testflight,
 };
 use contract::{publishing::AppStoreOptions, releases::PublicationState};
 use serde_json::json;
 use std::time::Duration;
 
 /// The first refusal that a publication meets, and whether anything was uploaded before.
-async fn refused(scene: &Scene<'_>, order: &Order) -> (String, bool) {
+async fn refused(scene: &Scene<'_>, order: &PublicationOrder) -> (String, bool) {
     let mut progress = Progress::None;
     for _ in 0..100 {
         match scene.step(order, &progress).await {
@@ -30,7 +30,7 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
         return;
     }
     let apple = shared();
-    let expect = async |scene: &Scene<'_>, order: &Order, words: &[&str]| {
+    let expect = async |scene: &Scene<'_>, order: &PublicationOrder, words: &[&str]| {
         let (why, was_sent) = refused(scene, order).await;
         assert!(!was_sent, "{why}");
         for word in words {
@@ -40,7 +40,7 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
     let store = |scene: &Scene<'_>| scene.to_app_store(AppStoreOptions::default());
 
     let scene = Scene::new(apple, "unknown");
-    let order = Order { app: "com.example.nobody".into(), ..store(&scene) };
+    let order = PublicationOrder { app: "com.example.nobody".into(), ..store(&scene) };
     expect(&scene, &order, &["no app com.example.nobody"]).await;
 
     let scene = Scene::new(apple, "numbers");
@@ -50,7 +50,7 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
 
     let scene = Scene::new(apple, "long");
     let long = Some("x".repeat(4001).parse().unwrap());
-    let order = Order { default_notes: long, ..store(&scene) };
+    let order = PublicationOrder { default_notes: long, ..store(&scene) };
     expect(&scene, &order, &["4001 characters", "4000"]).await;
 
     let scene = Scene::new(apple, "not-higher");
@@ -66,7 +66,7 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
     expect(&scene, &store(&scene), &["de-DE needs keywords"]).await;
 
     let scene = Scene::new(apple, "no-news");
-    let order = Order { default_notes: None, ..store(&scene) };
+    let order = PublicationOrder { default_notes: None, ..store(&scene) };
     expect(&scene, &order, &["An update needs release notes", "en-US"]).await;
 
     let scene = Scene::new(apple, "no-group");

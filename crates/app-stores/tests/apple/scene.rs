@@ -2,8 +2,8 @@
 
 use crate::apple::{Apple, ISSUER_ID, KEY_ID};
 use app_stores::{
-    Advanced, AppFile, AppStoreConnectKey, Content, Key, Next, Options, Order, Pem, Progress,
-    RemoteError, Store, Wanted, app_store::AppStore, testflight::Testflight,
+    Advanced, AppFile, AppStoreConnectKey, Content, DesiredState, Key, NextStep, Options, Pem,
+    Progress, PublicationOrder, RemoteError, Store, app_store::AppStore, testflight::Testflight,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -92,25 +92,25 @@ impl Scene<'_> {
         self.apple.tell(&group);
     }
 
-    pub fn to_app_store(&self, options: AppStoreOptions) -> Order {
+    pub fn to_app_store(&self, options: AppStoreOptions) -> PublicationOrder {
         self.order(Options::AppStore(options))
     }
 
-    pub fn to_testflight(&self, groups: &[&str]) -> Order {
+    pub fn to_testflight(&self, groups: &[&str]) -> PublicationOrder {
         let groups: Vec<_> = groups.iter().map(|name| name.parse().unwrap()).collect();
         let groups = groups.try_into().unwrap();
         self.order(Options::Testflight(TestflightOptions { groups, ..Default::default() }))
     }
 
-    fn order(&self, options: Options) -> Order {
-        Order {
+    fn order(&self, options: Options) -> PublicationOrder {
+        PublicationOrder {
             id: "pub_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
             app: self.bundle_id.clone(),
             file: self.file.clone(),
             default_notes: Some("Better.".parse().unwrap()),
             notes: Default::default(),
             options,
-            wanted: Wanted::Released(None),
+            wanted: DesiredState::Released(None),
         }
     }
 
@@ -118,7 +118,11 @@ impl Scene<'_> {
         key(KEY_ID, Some(ISSUER_ID), &self.apple.private_key)
     }
 
-    pub async fn step(&self, order: &Order, progress: &Progress) -> Result<Advanced, RemoteError> {
+    pub async fn step(
+        &self,
+        order: &PublicationOrder,
+        progress: &Progress,
+    ) -> Result<Advanced, RemoteError> {
         let store: &dyn Store = match order.options {
             Options::AppStore(_) => &self.app_store,
             _ => &self.testflight,
@@ -132,12 +136,17 @@ impl Scene<'_> {
     }
 
     /// Steps until nothing is left to do.
-    pub async fn run(&self, order: &Order, progress: Progress) -> Advanced {
-        self.run_until(order, progress, |advanced| advanced.next == Next::Settled).await
+    pub async fn run(&self, order: &PublicationOrder, progress: Progress) -> Advanced {
+        self.run_until(order, progress, |advanced| advanced.next == NextStep::Settled).await
     }
 
     /// Steps until the publication has this state, in these words of Apple.
-    pub async fn run_to(&self, order: &Order, state: PublicationState, words: &str) -> Advanced {
+    pub async fn run_to(
+        &self,
+        order: &PublicationOrder,
+        state: PublicationState,
+        words: &str,
+    ) -> Advanced {
         let is_there = |advanced: &Advanced| {
             advanced.state == state && advanced.words.as_deref().unwrap_or_default().contains(words)
         };
@@ -146,7 +155,7 @@ impl Scene<'_> {
 
     pub async fn run_until(
         &self,
-        order: &Order,
+        order: &PublicationOrder,
         progress: Progress,
         is_there: impl Fn(&Advanced) -> bool,
     ) -> Advanced {
@@ -162,7 +171,7 @@ impl Scene<'_> {
             if is_there(&advanced) {
                 return advanced;
             }
-            assert_ne!(advanced.next, Next::Settled, "{advanced:?} after {steps:?}");
+            assert_ne!(advanced.next, NextStep::Settled, "{advanced:?} after {steps:?}");
         }
         panic!("it does not end: {steps:?}");
     }
@@ -215,6 +224,6 @@ pub fn key(id: &str, issuer: Option<&str>, private_key: &str) -> Key {
     })
 }
 
-pub fn wanting(order: &Order, wanted: Wanted) -> Order {
-    Order { wanted, ..order.clone() }
+pub fn wanting(order: &PublicationOrder, wanted: DesiredState) -> PublicationOrder {
+    PublicationOrder { wanted, ..order.clone() }
 }

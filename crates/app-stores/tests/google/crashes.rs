@@ -4,15 +4,15 @@ use crate::{
     google::{self, Google},
     world::{Mischief, Place, completed, file_that, hash, key, order, play, share, shared},
 };
-use app_stores::{Action, Next, Progress, Store, Wanted};
+use app_stores::{Action, DesiredState, NextStep, Progress, Store};
 use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
 
 /// Each is one change in the store.
 const LIFE: usize = 6;
-fn life() -> [Wanted; LIFE] {
-    let released = Wanted::Released(None);
-    [share(10), share(50), Wanted::Halted, share(50), released, Wanted::Withdrawn]
+fn life() -> [DesiredState; LIFE] {
+    let released = DesiredState::Released(None);
+    [share(10), share(50), DesiredState::Halted, share(50), released, DesiredState::Withdrawn]
 }
 /// How many steps and requests the longest part of a life takes. The request before the last is the
 /// commit.
@@ -127,12 +127,12 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
                 if step + 1 < steps || !died {
                     progress = advanced.progress;
                 }
-                if advanced.next != Next::Now {
+                if advanced.next != NextStep::Now {
                     break;
                 }
             }
             let plan = progress.withdrawal();
-            order.wanted = Wanted::Withdrawn;
+            order.wanted = DesiredState::Withdrawn;
             let place = Place { google, key: &key, client: &client, path: pattern(&app) };
             place.reach(&order, &file, &mut progress, Mischief::None).await;
             let seen = google.seen(&app);

@@ -4,7 +4,10 @@ use crate::{
     google::{self, CLIENT_EMAIL, Google},
     world::{File, Mischief, Place, drive, file_that, firebase, hash, key, order, shared},
 };
-use app_stores::{Action, FirebaseApp, Next, Options, Order, Progress, RemoteError, Store, Wanted};
+use app_stores::{
+    Action, DesiredState, FirebaseApp, NextStep, Options, Progress, PublicationOrder, RemoteError,
+    Store,
+};
 use contract::{artifacts::ArtifactKind, publishing::Percent, releases::PublicationState};
 use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
@@ -16,7 +19,7 @@ fn app_id(number: usize) -> String {
 }
 
 /// An order for an app with two groups, of which one gets the release, and a tester.
-fn ordered(app: &str, file: &File, wanted: Wanted) -> Order {
+fn ordered(app: &str, file: &File, wanted: DesiredState) -> PublicationOrder {
     let options = json!({"appId": app, "groups": ["qa"], "testers": ["ada@example.com"]});
     let options = serde_json::from_value::<FirebaseApp>(options).unwrap();
     let mut order = order(file, 42, "internal", wanted);
@@ -43,7 +46,7 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     with_app(google, &app, &json!({}));
     // It arrives in several pieces, and takes a while.
     let (store, key, file) = (firebase(google), key(google), file_that(&json!({}), (3 << 20) + 1));
-    let mut order = ordered(&app, &file, Wanted::Released(None));
+    let mut order = ordered(&app, &file, DesiredState::Released(None));
     order.file.kind = ArtifactKind::Aab;
     assert!(app_stores::StoreClient::step_within(&store, &order.file) > Duration::from_secs(130));
     assert_eq!(
@@ -52,10 +55,10 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     );
     let processing = drive(&store, &key, &order, &file, &Progress::None).await.unwrap();
     assert_eq!(processing.state, PublicationState::Processing);
-    assert_eq!(processing.next, Next::After(Duration::from_secs(4)));
+    assert_eq!(processing.next, NextStep::After(Duration::from_secs(4)));
     assert_eq!(processing.progress.withdrawal().action, Action::Delete);
     let live = drive(&store, &key, &order, &file, &processing.progress).await.unwrap();
-    assert_eq!((live.state, live.next), (PublicationState::Live, Next::Settled));
+    assert_eq!((live.state, live.next), (PublicationState::Live, NextStep::Settled));
     assert!(live.url.unwrap().starts_with("https://appdistribution.firebase.google.com/"));
     let seen = google.seen(&app);
     let release = &seen["releases"][0];
@@ -67,14 +70,14 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
         (&json!(["qa"]), &json!(["ada@example.com"]))
     );
     assert_eq!(live.progress.restoral().action, Action::Redistribute);
-    order.wanted = Wanted::Restored;
+    order.wanted = DesiredState::Restored;
     let restored = drive(&store, &key, &order, &file, &live.progress).await.unwrap();
     assert_eq!(restored.state, PublicationState::Live);
     assert_eq!(google.seen(&app)["distributions"].as_array().unwrap().len(), 2);
     assert_eq!(restored.progress.withdrawal().action, Action::Delete);
-    order.wanted = Wanted::Withdrawn;
+    order.wanted = DesiredState::Withdrawn;
     let withdrawn = drive(&store, &key, &order, &file, &restored.progress).await.unwrap();
-    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, Next::Settled));
+    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, NextStep::Settled));
     assert_eq!(google.seen(&app)["releases"], json!([]));
     assert_eq!(withdrawn.progress.restoral().action, Action::Nothing);
     google.check();
@@ -89,12 +92,12 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     let path = format!("/projects/{}/", 1_000 + number);
     let place = Place { google, key: &key, client: &client, path };
     let mut progress = Progress::None;
-    for wanted in [Wanted::Released(None), Wanted::Restored] {
+    for wanted in [DesiredState::Released(None), DesiredState::Restored] {
         let order = ordered(&app, &file, wanted);
         place.reach(&order, &file, &mut progress, mischief).await;
     }
     let seen = google.seen(&app);
-    let order = ordered(&app, &file, Wanted::Withdrawn);
+    let order = ordered(&app, &file, DesiredState::Withdrawn);
     place.reach(&order, &file, &mut progress, mischief).await;
     let after = google.seen(&app);
     let releases = seen["releases"].as_array().unwrap().iter();
@@ -137,20 +140,20 @@ async fn each_refusal_of_firebase_says_what_to_do() {
     let google = shared();
     let (store, key) = (firebase(google), key(google));
     let file = file_that(&json!({}), 1000);
-    let half = Wanted::Released(Percent::of_hundredths(5_000));
+    let half = DesiredState::Released(Percent::of_hundredths(5_000));
     let with = |options: Value| {
-        move |order: &mut Order| {
+        move |order: &mut PublicationOrder| {
             let Options::Firebase(now) = &order.options else { unreachable!() };
             let mut all = serde_json::to_value(now).unwrap();
             all.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
             order.options = Options::Firebase(serde_json::from_value(all).unwrap());
         }
     };
-    let aab = |order: &mut Order| order.file.kind = ArtifactKind::Aab;
-    type Change = Box<dyn Fn(&mut Order)>;
+    let aab = |order: &mut PublicationOrder| order.file.kind = ArtifactKind::Aab;
+    type Change = Box<dyn Fn(&mut PublicationOrder)>;
     let table: Vec<(Value, Change, &[&str], usize)> = vec![
         (json!({}), Box::new(move |it| it.wanted = half), &["no staged rollout"], 0),
-        (json!({}), Box::new(|it| it.wanted = Wanted::Halted), &["cannot halt"], 0),
+        (json!({}), Box::new(|it| it.wanted = DesiredState::Halted), &["cannot halt"], 0),
         (
             json!({}),
             Box::new(with(json!({"appId": "1:1:android:ff"}))),
@@ -174,7 +177,7 @@ async fn each_refusal_of_firebase_says_what_to_do() {
     for (number, (like, change, says, uploads)) in table.into_iter().enumerate() {
         let app = app_id(500 + number);
         with_app(google, &app, &like);
-        let mut order = ordered(&app, &file, Wanted::Released(None));
+        let mut order = ordered(&app, &file, DesiredState::Released(None));
         change(&mut order);
         let refusal = drive(&store, &key, &order, &file, &Progress::None).await.unwrap_err();
         let RemoteError::Refused(why) = &refusal else { panic!("{refusal:?}") };
@@ -185,17 +188,17 @@ async fn each_refusal_of_firebase_says_what_to_do() {
     // A group that is deleted after the check, and a file that Firebase cannot read.
     let app = app_id(600);
     with_app(google, &app, &json!({}));
-    let order = ordered(&app, &file, Wanted::Released(None));
+    let order = ordered(&app, &file, DesiredState::Released(None));
     let sent = drive(&store, &key, &order, &file, &Progress::None).await.unwrap();
     with_app(google, &app, &json!({"groups": []}));
     let refusal = drive(&store, &key, &order, &file, &sent.progress).await.unwrap_err();
     assert!(refusal.to_string().contains("Correct the option `groups`"), "{refusal}");
     let app = app_id(601);
     with_app(google, &app, &json!({"broken": "The APK package is malformed."}));
-    let order = ordered(&app, &file, Wanted::Released(None));
+    let order = ordered(&app, &file, DesiredState::Released(None));
     let sent = drive(&store, &key, &order, &file, &Progress::None).await.unwrap();
     let failed = drive(&store, &key, &order, &file, &sent.progress).await.unwrap();
-    assert_eq!((failed.state, failed.next), (PublicationState::Failed, Next::Settled));
+    assert_eq!((failed.state, failed.next), (PublicationState::Failed, NextStep::Settled));
     assert!(failed.error.unwrap().ends_with("The APK package is malformed."));
     google.check();
 }

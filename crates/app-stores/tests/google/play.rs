@@ -4,7 +4,7 @@ use crate::{
     google::{self, Google},
     world::{App, completed, drive, hash, key, play, share},
 };
-use app_stores::{Action, Next, Options, Progress, RemoteError, Store, Wanted};
+use app_stores::{Action, DesiredState, NextStep, Options, Progress, RemoteError, Store};
 use contract::{artifacts::ArtifactKind, releases::PublicationState};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -21,10 +21,10 @@ async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
     let table = [
         (share(10), PublicationState::Live, json!(["inProgress", 0.1, 41])),
         (share(50), PublicationState::Live, json!(["inProgress", 0.5, 41])),
-        (Wanted::Halted, PublicationState::Halted, json!(["halted", 0.5, 41])),
+        (DesiredState::Halted, PublicationState::Halted, json!(["halted", 0.5, 41])),
         (share(50), PublicationState::Live, json!(["inProgress", 0.5, 41])),
-        (Wanted::Released(None), PublicationState::Live, json!(["completed", null, null])),
-        (Wanted::Withdrawn, PublicationState::Halted, json!(["halted", null, 41])),
+        (DesiredState::Released(None), PublicationState::Live, json!(["completed", null, null])),
+        (DesiredState::Withdrawn, PublicationState::Halted, json!(["halted", null, 41])),
     ];
     let commits = table.len();
     for (wanted, state, track) in table {
@@ -33,8 +33,8 @@ async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
         assert_eq!(advanced.state, state, "{wanted:?}");
         progress = advanced.progress;
         assert_eq!(shown(&app), track, "{wanted:?}");
-        let is_rollout = matches!(wanted, Wanted::Released(Some(_)));
-        assert_eq!(matches!(advanced.next, Next::After(_)), is_rollout, "{wanted:?}");
+        let is_rollout = matches!(wanted, DesiredState::Released(Some(_)));
+        assert_eq!(matches!(advanced.next, NextStep::After(_)), is_rollout, "{wanted:?}");
     }
     let seen = app.seen();
     assert_eq!(seen["commits"].as_array().unwrap().len(), commits);
@@ -60,7 +60,7 @@ async fn notes_reach_each_language_and_the_default_one() {
     let app = App::new("notes", &json!({"language": "de-DE"}));
     let google = app.google;
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
-    let mut order = app.order(&file, 42, "beta", Wanted::Released(None));
+    let mut order = app.order(&file, 42, "beta", DesiredState::Released(None));
     order.default_notes = Some("Neues".parse().unwrap());
     order.notes = [("fr-FR", "Nouveau"), ("en-US", "New")]
         .map(|(language, text)| (language.parse().unwrap(), text.parse().unwrap()))
@@ -68,7 +68,7 @@ async fn notes_reach_each_language_and_the_default_one() {
     let Options::GooglePlay(options) = &mut order.options else { unreachable!() };
     options.in_app_update_priority = Some(4);
     let advanced = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
-    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, Next::Settled));
+    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, NextStep::Settled));
     assert_eq!(advanced.remote_id.as_deref(), Some("42"));
     assert_eq!(advanced.url.unwrap(), format!("https://play.google.com/apps/testing/{}", app.name));
     let release = &app.seen()["tracks"]["beta"][0];
@@ -88,27 +88,27 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     let google = app.google;
     let (play, key) = (play(app.google), key(app.google));
     let first = app.file(42, 1000);
-    let mut order42 = app.order(&first, 42, "production", Wanted::Released(None));
+    let mut order42 = app.order(&first, 42, "production", DesiredState::Released(None));
     let reviewed = drive(&play, &key, &order42, &first, &Progress::None).await.unwrap();
     assert_eq!(reviewed.state, PublicationState::InReview);
     assert_eq!(reviewed.words.as_deref(), Some("IN_REVIEW"));
-    assert_eq!(reviewed.next, Next::After(Duration::from_secs(30)));
+    assert_eq!(reviewed.next, NextStep::After(Duration::from_secs(30)));
     // Another publication waits for the end of the review, and nobody waits for it.
     let second = app.file(43, 1000);
-    let order43 = app.order(&second, 43, "beta", Wanted::Released(None));
+    let order43 = app.order(&second, 43, "beta", DesiredState::Released(None));
     let waits = drive(&play, &key, &order43, &second, &Progress::None).await.unwrap_err();
     assert!(
         matches!(waits, RemoteError::Busy { after, .. } if after.as_secs() == 600),
         "{waits:?}"
     );
     // Nobody has it yet, so halting waits too.
-    order42.wanted = Wanted::Halted;
+    order42.wanted = DesiredState::Halted;
     let waits = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap_err();
     assert!(matches!(&waits, RemoteError::Busy { why, .. } if why.contains("Withdrawing")));
     assert_eq!(reviewed.progress.withdrawal().action, Action::CancelReview);
-    order42.wanted = Wanted::Withdrawn;
+    order42.wanted = DesiredState::Withdrawn;
     let withdrawn = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap();
-    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, Next::Settled));
+    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, NextStep::Settled));
     let seen = app.seen();
     assert_eq!(seen["tracks"]["production"], json!([completed(41)]));
     assert_eq!(seen["reviewsCancelled"], 1);
@@ -117,17 +117,17 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     assert_eq!(reviewed.state, PublicationState::InReview);
     google.tell(&json!({"do": "review", "packageName": app.name}));
     let live = drive(&play, &key, &order43, &second, &reviewed.progress).await.unwrap();
-    assert_eq!((live.state, live.next), (PublicationState::Live, Next::Settled));
+    assert_eq!((live.state, live.next), (PublicationState::Live, NextStep::Settled));
     assert_eq!(live.log, ["Google Play says: completed."]);
     // A third one is rejected, and then taken back.
     let third = app.file(44, 1000);
-    let mut order44 = app.order(&third, 44, "beta", Wanted::Released(None));
+    let mut order44 = app.order(&third, 44, "beta", DesiredState::Released(None));
     let reviewed = drive(&play, &key, &order44, &third, &Progress::None).await.unwrap();
     google.tell(&json!({"do": "review", "packageName": app.name, "outcome": "NOT_APPROVED"}));
     let rejected = drive(&play, &key, &order44, &third, &reviewed.progress).await.unwrap();
-    assert_eq!((rejected.state, rejected.next), (PublicationState::Failed, Next::Settled));
+    assert_eq!((rejected.state, rejected.next), (PublicationState::Failed, NextStep::Settled));
     assert!(rejected.error.unwrap().ends_with("NOT_APPROVED"));
-    order44.wanted = Wanted::Withdrawn;
+    order44.wanted = DesiredState::Withdrawn;
     drive(&play, &key, &order44, &third, &rejected.progress).await.unwrap();
     let seen = app.seen();
     let beta = seen["tracks"]["beta"].as_array().unwrap();
@@ -173,7 +173,7 @@ async fn changes_in_the_console_are_noticed_and_not_fought() {
     // A later version takes its place.
     google.tell(&json!({"do": "console", "packageName": app.name, "track": "production", "releases": [completed(43)]}));
     advanced = drive(&play, &key, &order, &file, &advanced.progress).await.unwrap();
-    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, Next::Settled));
+    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, NextStep::Settled));
     assert_eq!(advanced.progress.withdrawal().action, Action::Nothing);
     assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
     google.check();
@@ -189,15 +189,15 @@ async fn an_earlier_version_is_served_again() {
     let google = app.google;
     let (play, key) = (play(app.google), key(app.google));
     let (first, second) = (app.file(42, 1000), app.file(43, 1000));
-    let mut earlier = app.order(&first, 42, "production", Wanted::Released(None));
-    let mut later = app.order(&second, 43, "production", Wanted::Released(None));
+    let mut earlier = app.order(&first, 42, "production", DesiredState::Released(None));
+    let mut later = app.order(&second, 43, "production", DesiredState::Released(None));
     let one = drive(&play, &key, &earlier, &first, &Progress::None).await.unwrap();
     let two = drive(&play, &key, &later, &second, &Progress::None).await.unwrap();
     assert_eq!(two.progress.withdrawal().action, Action::Halt);
-    later.wanted = Wanted::Withdrawn;
+    later.wanted = DesiredState::Withdrawn;
     drive(&play, &key, &later, &second, &two.progress).await.unwrap();
     assert_eq!(one.progress.restoral().action, Action::Nothing);
-    earlier.wanted = Wanted::Restored;
+    earlier.wanted = DesiredState::Restored;
     let restored = drive(&play, &key, &earlier, &first, &one.progress).await.unwrap();
     assert_eq!(restored.state, PublicationState::Live);
     let seen = app.seen();
@@ -230,7 +230,9 @@ async fn sixteen_publications_of_one_app_all_end() {
         let mut progress = Progress::None;
         loop {
             match play.advance(&key, &order, &file, &progress).await {
-                Ok(advanced) if matches!(advanced.next, Next::After(_)) => return advanced.state,
+                Ok(advanced) if matches!(advanced.next, NextStep::After(_)) => {
+                    return advanced.state;
+                }
                 Ok(advanced) => progress = advanced.progress,
                 Err(RemoteError::Busy { after, .. }) => {
                     assert_eq!(after.as_secs(), 5);
@@ -266,7 +268,7 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
     google.tell(&json!({"do": "losing", "chunks": 1}));
     // The answer to the second chunk is lost, and later the whole session.
     google.tell(&json!({"do": "fail", "path": "upload_id", "skip": 3, "how": "cutAfter"}));
-    let order = app.order(&file, 42, "production", Wanted::Released(None));
+    let order = app.order(&file, 42, "production", DesiredState::Released(None));
     let mut progress = Progress::None;
     let mut steps = 0;
     loop {
@@ -275,7 +277,7 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
             google.tell(&json!({"do": "endUploads"}));
         }
         match play.advance(&key, &order, &file, &progress).await {
-            Ok(advanced) if advanced.next == Next::Settled => break,
+            Ok(advanced) if advanced.next == NextStep::Settled => break,
             Ok(advanced) => progress = advanced.progress,
             Err(RemoteError::Busy { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -299,7 +301,7 @@ async fn a_halt_waits_for_no_upload() {
     let (play, key) = (play(app.google), key(app.google));
     let (broken, other) = (app.file(42, 1000), app.file(43, 9 << 20));
     let mut order42 = app.order(&broken, 42, "production", share(10));
-    let order43 = app.order(&other, 43, "beta", Wanted::Released(None));
+    let order43 = app.order(&other, 43, "beta", DesiredState::Released(None));
     let rolled = drive(&play, &key, &order42, &broken, &Progress::None).await.unwrap();
     let mut progress = Progress::None;
     for _ in 0..4 {
@@ -308,7 +310,7 @@ async fn a_halt_waits_for_no_upload() {
     order42.wanted = share(20);
     let waits = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap_err();
     assert!(matches!(waits, RemoteError::Busy { after, .. } if after.as_secs() == 5), "{waits:?}");
-    order42.wanted = Wanted::Halted;
+    order42.wanted = DesiredState::Halted;
     let halted = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap();
     assert_eq!(halted.state, PublicationState::Halted);
     let live = drive(&play, &key, &order43, &other, &progress).await.unwrap();
@@ -329,7 +331,7 @@ async fn a_commit_without_an_answer_is_settled_by_the_track() {
     let app = App::new("commit", &json!({}));
     let google = app.google;
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
-    let order = app.order(&file, 42, "production", Wanted::Released(None));
+    let order = app.order(&file, 42, "production", DesiredState::Released(None));
     let commits = format!("/{}/.*:commit", app.name);
     google.tell(&json!({"do": "fail", "path": commits, "how": "cutAfter"}));
     let mut progress = Progress::None;
@@ -356,7 +358,7 @@ async fn bytes_that_google_has_are_not_sent_again() {
     let app = App::new("again", &json!({}));
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
     for (track, times) in [("beta", "sent"), ("production", "not sent again")] {
-        let mut order = app.order(&file, 42, track, Wanted::Released(None));
+        let mut order = app.order(&file, 42, track, DesiredState::Released(None));
         order.file.kind = ArtifactKind::Apk;
         let log = drive(&play, &key, &order, &file, &Progress::None).await.unwrap().log;
         let is_told = log.iter().any(|line| line.contains("they are not sent again"));
@@ -377,15 +379,15 @@ async fn changes_can_wait_in_the_console() {
     }
     let app = App::new("manual", &json!({"manual": true}));
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
-    let mut order = app.order(&file, 42, "production", Wanted::Released(None));
+    let mut order = app.order(&file, 42, "production", DesiredState::Released(None));
     let Options::GooglePlay(options) = &mut order.options else { unreachable!() };
     options.changes_not_sent_for_review = true;
     let waits = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
     assert_eq!(waits.state, PublicationState::Processing);
     assert_eq!(waits.words.as_deref(), Some("NOT_SENT_FOR_REVIEW"));
-    assert_eq!(waits.next, Next::After(Duration::from_secs(1800)));
+    assert_eq!(waits.next, NextStep::After(Duration::from_secs(1800)));
     assert_eq!(waits.progress.withdrawal().action, Action::Delete);
-    order.wanted = Wanted::Withdrawn;
+    order.wanted = DesiredState::Withdrawn;
     drive(&play, &key, &order, &file, &waits.progress).await.unwrap();
     assert_eq!(app.seen()["tracks"]["production"], json!([completed(41)]));
     app.google.check();
@@ -399,15 +401,15 @@ async fn the_first_version_of_a_track_cannot_be_taken_from_all_users() {
     }
     let app = App::new("first", &json!({"tracks": {"production": []}}));
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
-    let mut order = app.order(&file, 42, "production", Wanted::Released(None));
+    let mut order = app.order(&file, 42, "production", DesiredState::Released(None));
     let live = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
     let plan = live.progress.withdrawal();
     assert_eq!(plan.action, Action::Nothing);
-    order.wanted = Wanted::Withdrawn;
+    order.wanted = DesiredState::Withdrawn;
     let still = drive(&play, &key, &order, &file, &live.progress).await.unwrap();
-    assert_eq!((still.state, still.next), (PublicationState::Live, Next::Settled));
+    assert_eq!((still.state, still.next), (PublicationState::Live, NextStep::Settled));
     assert_eq!(still.log, [plan.text]);
-    order.wanted = Wanted::Halted;
+    order.wanted = DesiredState::Halted;
     let refusal = drive(&play, &key, &order, &file, &still.progress).await.unwrap_err();
     assert!(refusal.to_string().contains("Publish a version with a higher version code"));
     assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);

@@ -4,7 +4,7 @@ use crate::{
     google::{self, CLIENT_EMAIL, Google, PRIVATE_KEY_ID, private_key},
     world::{App, completed, drive, file_that, key, order, play, share, shared},
 };
-use app_stores::{Key, Options, Order, Pem, Progress, RemoteError, Store, Wanted};
+use app_stores::{DesiredState, Key, Options, Pem, Progress, PublicationOrder, RemoteError, Store};
 use contract::{artifacts::ArtifactKind, publishing::GooglePlayOptions};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ struct Case {
     name: &'static str,
     app: Value,
     file: Value,
-    order: fn(&mut Order),
+    order: fn(&mut PublicationOrder),
     /// Parts of the refusal.
     says: &'static [&'static str],
     /// Whether bytes were sent.
@@ -30,13 +30,13 @@ impl Default for Case {
     }
 }
 
-fn options(order: &mut Order) -> &mut GooglePlayOptions {
+fn options(order: &mut PublicationOrder) -> &mut GooglePlayOptions {
     let Options::GooglePlay(options) = &mut order.options else { unreachable!() };
     options
 }
 
 fn cases() -> Vec<Case> {
-    let long = |order: &mut Order| {
+    let long = |order: &mut PublicationOrder| {
         order.notes = [("de-DE".parse().unwrap(), "ä".repeat(501).parse().unwrap())].into();
     };
     vec![
@@ -160,7 +160,7 @@ async fn each_refusal_says_what_to_do() {
         given.extend([("do".into(), "playApp".into()), ("packageName".into(), app.clone().into())]);
         google.tell(&like);
         let file = file_that(&serde_json::from_str(&named(&case.file)).unwrap(), 1000);
-        let mut order = order(&file, 42, "production", Wanted::Released(None));
+        let mut order = order(&file, 42, "production", DesiredState::Released(None));
         order.app.clone_from(&app);
         (case.order)(&mut order);
         let refusal = drive(&play, &key, &order, &file, &Progress::None).await.unwrap_err();
@@ -201,7 +201,7 @@ async fn a_share_is_never_lowered() {
     let refusal = drive(&play, &key, &order, &file, &staged.progress).await.unwrap_err();
     assert!(refusal.to_string().contains("never lowers the share to 10 %"), "{refusal}");
     // The caller may change its mind.
-    order.wanted = Wanted::Released(None);
+    order.wanted = DesiredState::Released(None);
     let full = drive(&play, &key, &order, &file, &staged.progress).await.unwrap();
     order.wanted = share(50);
     let refusal = drive(&play, &key, &order, &file, &full.progress).await.unwrap_err();
@@ -217,13 +217,13 @@ async fn an_app_that_was_never_published_gets_a_draft() {
     }
     let app = App::new("draft", &json!({"draft": true, "tracks": {"internal": []}}));
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
-    let mut order = app.order(&file, 42, "internal", Wanted::Released(None));
+    let mut order = app.order(&file, 42, "internal", DesiredState::Released(None));
     options(&mut order).draft = true;
     let draft = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
     let shown = app.seen()["tracks"]["internal"].clone();
     assert_eq!(shown, json!([{"name": "1.4.2", "versionCodes": ["42"], "status": "draft"}]));
     assert_eq!(draft.words.as_deref(), Some("draft"));
-    order.wanted = Wanted::Withdrawn;
+    order.wanted = DesiredState::Withdrawn;
     drive(&play, &key, &order, &file, &draft.progress).await.unwrap();
     assert_eq!(app.seen()["tracks"]["internal"], json!([]));
     app.google.check();
@@ -290,7 +290,7 @@ async fn a_check_of_the_key_ends_no_edit() {
     }
     let app = App::new("checked", &json!({}));
     let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
-    let order = app.order(&file, 42, "production", Wanted::Released(None));
+    let order = app.order(&file, 42, "production", DesiredState::Released(None));
     let opened = play.advance(&key, &order, &file, &Progress::None).await.unwrap();
     let busy = play.check_access(&key, &app.name).await.unwrap_err();
     assert!(matches!(busy, RemoteError::Busy { .. }), "{busy:?}");

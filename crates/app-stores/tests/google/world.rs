@@ -2,8 +2,9 @@
 
 use crate::google::{CLIENT_EMAIL, Google, PRIVATE_KEY_ID};
 use app_stores::{
-    Advanced, AppFile, Content, GoogleAddresses, Key, Next, Options, Order, Pem, Progress,
-    RemoteError, ServiceAccount, Store, Wanted, firebase::Firebase, google_play::GooglePlay,
+    Advanced, AppFile, Content, DesiredState, GoogleAddresses, Key, NextStep, Options, Pem,
+    Progress, PublicationOrder, RemoteError, ServiceAccount, Store, firebase::Firebase,
+    google_play::GooglePlay,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -65,8 +66,14 @@ impl<'a> App<'a> {
         file_that(&json!({"packageName": self.name, "versionCode": code}), size)
     }
 
-    pub fn order(&self, file: &File, code: u32, track: &str, wanted: Wanted) -> Order {
-        Order { app: self.name.clone(), ..order(file, code, track, wanted) }
+    pub fn order(
+        &self,
+        file: &File,
+        code: u32,
+        track: &str,
+        wanted: DesiredState,
+    ) -> PublicationOrder {
+        PublicationOrder { app: self.name.clone(), ..order(file, code, track, wanted) }
     }
 
     /// What the store has seen of the app.
@@ -112,8 +119,8 @@ pub fn firebase(google: &Google) -> Firebase {
 }
 
 /// An order for Google Play, of no app. Its id is made from the version code.
-pub fn order(file: &File, code: u32, track: &str, wanted: Wanted) -> Order {
-    Order {
+pub fn order(file: &File, code: u32, track: &str, wanted: DesiredState) -> PublicationOrder {
+    PublicationOrder {
         id: format!("pub_01J9ZQ8F5W7V3T6M2K4N8R{code:04}").parse().unwrap(),
         app: String::new(),
         file: AppFile {
@@ -134,8 +141,8 @@ pub fn order(file: &File, code: u32, track: &str, wanted: Wanted) -> Order {
     }
 }
 
-pub fn share(percent: u16) -> Wanted {
-    Wanted::Released(Percent::of_hundredths(percent * 100))
+pub fn share(percent: u16) -> DesiredState {
+    DesiredState::Released(Percent::of_hundredths(percent * 100))
 }
 
 /// A release that the track has before anything is published.
@@ -147,7 +154,7 @@ pub fn completed(code: u32) -> Value {
 pub async fn drive(
     store: &dyn Store,
     key: &Key,
-    order: &Order,
+    order: &PublicationOrder,
     file: &File,
     progress: &Progress,
 ) -> Result<Advanced, RemoteError> {
@@ -156,7 +163,7 @@ pub async fn drive(
     for _ in 0..MOST_STEPS {
         let mut advanced = store.advance(key, order, file, &progress).await?;
         log.append(&mut advanced.log);
-        if advanced.next != Next::Now {
+        if advanced.next != NextStep::Now {
             return Ok(Advanced { log, ..advanced });
         }
         progress = kept(&advanced.progress);
@@ -191,7 +198,7 @@ impl Place<'_> {
     /// goes on from what was kept last. Returns how many steps it took.
     pub async fn reach(
         &self,
-        order: &Order,
+        order: &PublicationOrder,
         file: &File,
         progress: &mut Progress,
         mischief: Mischief,
@@ -221,8 +228,8 @@ impl Place<'_> {
             match client.advance(self.key, order, file, progress).await {
                 Ok(done) => {
                     *progress = kept(&done.progress);
-                    let is_over = done.next == Next::Settled
-                        || done.state == PublicationState::Live && done.next != Next::Now;
+                    let is_over = done.next == NextStep::Settled
+                        || done.state == PublicationState::Live && done.next != NextStep::Now;
                     advanced = Some(done);
                     if is_over {
                         self.google.tell(&json!({"do": "heal", "path": self.path}));

@@ -1,7 +1,7 @@
 //! What a token may do.
 
 use super::{
-    api::{Api, Failure},
+    api::{Api, RequestFailure},
     build::opened,
     documents::CHANNEL,
 };
@@ -28,7 +28,7 @@ const PROBES: [(&str, &str); 6] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct ChannelAnswer {
     active_channel: ChannelFound,
 }
 
@@ -42,7 +42,7 @@ struct ChannelFound {
 
 /// Returns what was found, as a sentence.
 pub(super) async fn check(api: &Api<'_>) -> Result<String, RemoteError> {
-    let found: Found = api.query(CHANNEL, json!({})).await?;
+    let found: ChannelAnswer = api.query(CHANNEL, json!({})).await?;
     let ChannelFound { code, token, default_currency_code: currency } = found.active_channel;
     opened(api, &token)?;
     super::summary::Scale::of(&currency, 2).map_err(RemoteError::Refused)?;
@@ -50,10 +50,12 @@ pub(super) async fn check(api: &Api<'_>) -> Result<String, RemoteError> {
     for (permission, document) in PROBES {
         // Also the mutations may be sent again.
         match api.query::<Value>(document, json!({})).await {
-            Err(Failure::Said(said)) if said.code == "FORBIDDEN" => missing.push(permission),
-            Err(Failure::Unanswered(e)) => return Err(e),
+            Err(RequestFailure::Refused(said)) if said.code == "FORBIDDEN" => {
+                missing.push(permission)
+            }
+            Err(RequestFailure::Unanswered(e)) => return Err(e),
             // A shop whose ids have another form fails over this one, with the permission.
-            Ok(_) | Err(Failure::Said(_) | Failure::Broken(..)) => {}
+            Ok(_) | Err(RequestFailure::Refused(_) | RequestFailure::Broken(..)) => {}
         }
     }
     if !missing.is_empty() {

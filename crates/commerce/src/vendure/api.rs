@@ -19,18 +19,18 @@ pub(super) struct Api<'a> {
 }
 
 /// Why a request has no result.
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     /// The API says what is wrong with the request.
-    Said(Said),
+    Refused(ApiError),
     /// The shop has failed, and may have done it.
-    Broken(Said, Repeat),
+    Broken(ApiError, Repeat),
     /// There is no answer about what was asked.
     Unanswered(RemoteError),
 }
 
 /// An error of the API: a member of the list `errors`, or an `ErrorResult`.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ApiError {
     /// Such as `FORBIDDEN` or `INSUFFICIENT_STOCK_ERROR`.
     pub code: String,
     /// The sentence of the shop.
@@ -38,7 +38,7 @@ pub(super) struct Said {
 }
 
 #[derive(Deserialize)]
-struct Body<T> {
+struct GraphQlBody<T> {
     data: Option<T>,
     #[serde(default)]
     errors: Vec<GraphQlError>,
@@ -75,7 +75,7 @@ impl<'a> Api<'a> {
     }
 
     /// Asks for something, and changes nothing.
-    pub async fn query<T>(&self, document: &str, variables: Value) -> Result<T, Failure>
+    pub async fn query<T>(&self, document: &str, variables: Value) -> Result<T, RequestFailure>
     where
         T: DeserializeOwned,
     {
@@ -83,7 +83,7 @@ impl<'a> Api<'a> {
     }
 
     /// Changes something. An unknown outcome is looked up in the next step.
-    pub async fn mutate<T>(&self, document: &str, variables: Value) -> Result<T, Failure>
+    pub async fn mutate<T>(&self, document: &str, variables: Value) -> Result<T, RequestFailure>
     where
         T: DeserializeOwned,
     {
@@ -95,8 +95,8 @@ impl<'a> Api<'a> {
         document: &str,
         variables: Value,
         repeat: Repeat,
-    ) -> Result<T, Failure> {
-        let refused = |why: &str| Failure::Unanswered(RemoteError::Refused(why.to_owned()));
+    ) -> Result<T, RequestFailure> {
+        let refused = |why: &str| RequestFailure::Unanswered(RemoteError::Refused(why.to_owned()));
         let channel = HeaderValue::from_str(self.channel_token())
             .map_err(|_| refused("The token of the channel has characters that no header can."))?;
         let token = self.channel.admin_token.as_str();
@@ -113,15 +113,15 @@ impl<'a> Api<'a> {
             request.bearer_auth(token)
         };
         let http = Http::over(self.client.clone(), "The shop");
-        let answer = http.send(request, repeat).await.map_err(Failure::Unanswered)?;
-        let Ok(body) = serde_json::from_slice::<Body<Value>>(&answer.body) else {
+        let answer = http.send(request, repeat).await.map_err(RequestFailure::Unanswered)?;
+        let Ok(body) = serde_json::from_slice::<GraphQlBody<Value>>(&answer.body) else {
             let (status, said) = (answer.status, quotation(&answer.body));
             return Err(refused(&format!(
                 "There is no admin API of Vendure at the address of the shop, which answers {status}: {said}"
             )));
         };
         if let Some(e) = body.errors.into_iter().next() {
-            return Err(Failure::of(e, repeat));
+            return Err(RequestFailure::of(e, repeat));
         }
         let data = body.data.unwrap_or_default();
         serde_json::from_value(data).map_err(|e| {
@@ -130,40 +130,40 @@ impl<'a> Api<'a> {
     }
 }
 
-impl Failure {
-    fn of(e: GraphQlError, repeat: Repeat) -> Failure {
-        let said = Said { code: e.extensions.code, message: quotation(e.message.as_bytes()) };
+impl RequestFailure {
+    fn of(e: GraphQlError, repeat: Repeat) -> RequestFailure {
+        let said = ApiError { code: e.extensions.code, message: quotation(e.message.as_bytes()) };
         match said.code.as_str() {
-            "INTERNAL_SERVER_ERROR" => Failure::Broken(said, repeat),
-            _ => Failure::Said(said),
+            "INTERNAL_SERVER_ERROR" => RequestFailure::Broken(said, repeat),
+            _ => RequestFailure::Refused(said),
         }
     }
 }
 
-impl Said {
+impl ApiError {
     /// A refusal: what is wrong, and the shop's own words.
     pub fn refused(&self, what_is_wrong: &str) -> RemoteError {
         RemoteError::Refused(format!("{what_is_wrong} {self}"))
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "The shop says: {} ({})", self.message, self.code)
     }
 }
 
-impl From<Failure> for RemoteError {
-    fn from(failure: Failure) -> RemoteError {
+impl From<RequestFailure> for RemoteError {
+    fn from(failure: RequestFailure) -> RemoteError {
         let said = match failure {
-            Failure::Said(said) => said,
-            Failure::Broken(said, Repeat::AfterALook) => {
+            RequestFailure::Refused(said) => said,
+            RequestFailure::Broken(said, Repeat::AfterALook) => {
                 return RemoteError::Unclear(said.to_string());
             }
-            Failure::Broken(said, Repeat::Harmless) => {
+            RequestFailure::Broken(said, Repeat::Harmless) => {
                 return RemoteError::Busy { why: said.to_string(), after: PAUSE };
             }
-            Failure::Unanswered(e) => return e,
+            RequestFailure::Unanswered(e) => return e,
         };
         match said.code.as_str() {
             "FORBIDDEN" => said.refused(

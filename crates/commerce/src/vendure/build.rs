@@ -1,25 +1,25 @@
 //! The building of orders: look, compare, do the next missing thing.
 
 use super::{
-    api::{Api, Failure},
+    api::{Api, RequestFailure},
     documents::{
         ADD, ADJUST, Address, CREATE, Created, Customers, DELETE_DRAFT, Deleted, FIND_CUSTOMER,
-        Guest, LOOK, Look, MARK, Made, Outcome, Quotes, REMOVE, SET_BILLING_ADDRESS, SET_CUSTOMER,
-        SET_SHIPPING_ADDRESS, SET_SHIPPING_METHOD, SHIPPING_METHODS, ShopOrder, ShopVariant,
-        TRANSITION,
+        Guest, LOOK, Look, MARK, MutationResult, Outcome, Quotes, REMOVE, SET_BILLING_ADDRESS,
+        SET_CUSTOMER, SET_SHIPPING_ADDRESS, SET_SHIPPING_METHOD, SHIPPING_METHODS, ShopOrder,
+        ShopVariant, TRANSITION,
     },
-    next::{self, Next},
+    next::{self, DraftChange},
     summary::built,
 };
-use crate::{Built, Order, Progress, RemoteError};
+use crate::{Built, OrderProgress, PurchaseOrder, RemoteError};
 use serde_json::{Value, json};
 
 /// One step: at most one change.
 pub(super) async fn step(
     api: &Api<'_>,
-    order: &Order,
-    progress: &Progress,
-) -> Result<(Progress, Option<Built>), RemoteError> {
+    order: &PurchaseOrder,
+    progress: &OrderProgress,
+) -> Result<(OrderProgress, Option<Built>), RemoteError> {
     let known = progress.order.as_deref();
     let asked = json!({
         "id": known.unwrap_or_default(),
@@ -33,8 +33,8 @@ pub(super) async fn step(
     // A draft that somebody deleted in the shop is built again.
     let Some(found) = look.order else {
         wanted.map_err(RemoteError::Refused)?;
-        let made: Made<Created> = api.mutate(CREATE, json!({})).await?;
-        return Ok((Progress { order: Some(made.result.id) }, None));
+        let made: MutationResult<Created> = api.mutate(CREATE, json!({})).await?;
+        return Ok((OrderProgress { order: Some(made.result.id) }, None));
     };
     let is_draft = found.state == "Draft";
     let is_marked = found.has_note(&next::note(order.reference));
@@ -57,7 +57,7 @@ pub(super) async fn step(
     }
     let draft = Draft { api, order, found: &found, precision };
     let done = match wanted {
-        Ok(_) if !is_marked => draft.perform(Next::Mark).await,
+        Ok(_) if !is_marked => draft.perform(DraftChange::Mark).await,
         Ok(wanted) => draft.perform(next::next(order, &found, &wanted)).await,
         Err(why) => Err(RemoteError::Refused(why)),
     };
@@ -83,44 +83,46 @@ pub(super) fn opened(api: &Api<'_>, channel_token: &str) -> Result<(), RemoteErr
 
 struct Draft<'a> {
     api: &'a Api<'a>,
-    order: &'a Order,
+    order: &'a PurchaseOrder,
     found: &'a ShopOrder,
     precision: u8,
 }
 
 impl Draft<'_> {
-    async fn perform(&self, next: Next) -> Result<(), RemoteError> {
+    async fn perform(&self, next: DraftChange) -> Result<(), RemoteError> {
         let id = &self.found.id;
         match next {
-            Next::Mark => {
+            DraftChange::Mark => {
                 let note = next::note(self.order.reference);
-                let marked: Result<Made<Created>, _> =
+                let marked: Result<MutationResult<Created>, _> =
                     self.api.mutate(MARK, json!({"order": id, "note": note})).await;
                 Ok(marked.map(drop)?)
             }
-            Next::Remove { line } => self.change(REMOVE, json!({"order": id, "line": line})).await,
-            Next::Add { variant, quantity } => {
+            DraftChange::Remove { line } => {
+                self.change(REMOVE, json!({"order": id, "line": line})).await
+            }
+            DraftChange::Add { variant, quantity } => {
                 let change = json!({"order": id, "variant": variant.id, "quantity": quantity});
                 self.change_quantity(ADD, change, &variant, quantity).await
             }
-            Next::Adjust { line, variant, quantity } => {
+            DraftChange::Adjust { line, variant, quantity } => {
                 let change = json!({"order": id, "line": line, "quantity": quantity});
                 self.change_quantity(ADJUST, change, &variant, quantity).await
             }
-            Next::SetCustomer => self.set_customer().await,
-            Next::SetShippingAddress(address) => {
+            DraftChange::SetCustomer => self.set_customer().await,
+            DraftChange::SetShippingAddress(address) => {
                 self.set_address(SET_SHIPPING_ADDRESS, &address).await
             }
-            Next::SetBillingAddress(address) => {
+            DraftChange::SetBillingAddress(address) => {
                 self.set_address(SET_BILLING_ADDRESS, &address).await
             }
-            Next::SetShippingMethod => self.set_shipping_method().await,
-            Next::Lock => self.lock().await,
+            DraftChange::SetShippingMethod => self.set_shipping_method().await,
+            DraftChange::Lock => self.lock().await,
         }
     }
 
     async fn change(&self, document: &str, variables: Value) -> Result<(), RemoteError> {
-        let made: Made<Outcome> = self.api.mutate(document, variables).await?;
+        let made: MutationResult<Outcome> = self.api.mutate(document, variables).await?;
         match made.result.error() {
             Some(said) => Err(RemoteError::Refused(said.to_string())),
             None => Ok(()),
@@ -134,7 +136,7 @@ impl Draft<'_> {
         variant: &ShopVariant,
         asked: u32,
     ) -> Result<(), RemoteError> {
-        let made: Made<Outcome> = self.api.mutate(document, variables).await?;
+        let made: MutationResult<Outcome> = self.api.mutate(document, variables).await?;
         let Some(said) = made.result.error() else { return Ok(()) };
         let ShopVariant { name, sku, .. } = variant;
         Err(match made.result.quantity_available {
@@ -169,7 +171,7 @@ impl Draft<'_> {
                 json!({"order": id, "input": input})
             }
         };
-        let made: Made<Outcome> = self.api.mutate(SET_CUSTOMER, who).await?;
+        let made: MutationResult<Outcome> = self.api.mutate(SET_CUSTOMER, who).await?;
         match made.result.error() {
             Some(said) if said.code == "EMAIL_ADDRESS_CONFLICT_ERROR" => Err(said.refused(
                 "The customer has registered in another channel of the shop only. The shop must \
@@ -182,9 +184,9 @@ impl Draft<'_> {
 
     async fn set_address(&self, document: &str, address: &Address) -> Result<(), RemoteError> {
         let variables = json!({"order": self.found.id, "address": address});
-        match self.api.mutate::<Made<Created>>(document, variables).await {
+        match self.api.mutate::<MutationResult<Created>>(document, variables).await {
             Ok(_) => Ok(()),
-            Err(Failure::Said(said)) if said.code == "USER_INPUT_ERROR" => {
+            Err(RequestFailure::Refused(said)) if said.code == "USER_INPUT_ERROR" => {
                 Err(said.refused("The shop does not know this address."))
             }
             Err(e) => Err(e.into()),
@@ -220,7 +222,7 @@ impl Draft<'_> {
         // What could not be paid is not locked.
         built(self.found, self.precision).map_err(RemoteError::Refused)?;
         let variables = json!({"order": self.found.id, "state": "ArrangingPayment"});
-        let made: Made<Option<Outcome>> = self.api.mutate(TRANSITION, variables).await?;
+        let made: MutationResult<Option<Outcome>> = self.api.mutate(TRANSITION, variables).await?;
         match made.result.and_then(|it| it.error()) {
             Some(said) if self.found.shipping_lines.is_empty() => {
                 Err(said.refused("The shop offers no shipping method for this order."))
@@ -237,14 +239,15 @@ impl Draft<'_> {
     /// the same reason again.
     async fn give_up(&self, why: String) -> RemoteError {
         let variables = json!({"order": self.found.id});
-        let deleted = match self.api.mutate::<Made<Deleted>>(DELETE_DRAFT, variables).await {
-            Ok(made) if made.result.result == "DELETED" => return RemoteError::Refused(why),
-            Ok(made) => made.result.message.unwrap_or_default(),
-            Err(e) => match e.into() {
-                RemoteError::Refused(why) => why,
-                unanswered => return unanswered,
-            },
-        };
+        let deleted =
+            match self.api.mutate::<MutationResult<Deleted>>(DELETE_DRAFT, variables).await {
+                Ok(made) if made.result.result == "DELETED" => return RemoteError::Refused(why),
+                Ok(made) => made.result.message.unwrap_or_default(),
+                Err(e) => match e.into() {
+                    RemoteError::Refused(why) => why,
+                    unanswered => return unanswered,
+                },
+            };
         let code = &self.found.code;
         RemoteError::Refused(format!("{why} The draft {code} was not deleted: {deleted}"))
     }

@@ -2,7 +2,7 @@
 //!
 //! Each mutation names its result `result`.
 
-use super::api::Said;
+use super::api::ApiError;
 use contract::{checkouts::ShippingAddress, text::Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -310,7 +310,7 @@ impl<T> Default for Items<T> {
 
 /// The result of a mutation.
 #[derive(Deserialize)]
-pub struct Made<T> {
+pub struct MutationResult<T> {
     pub result: T,
 }
 
@@ -333,10 +333,10 @@ pub struct Outcome {
 
 impl Outcome {
     /// The error, if it is one.
-    pub fn error(&self) -> Option<Said> {
+    pub fn error(&self) -> Option<ApiError> {
         let code = self.error_code.clone()?;
         let message = self.transition_error.as_ref().or(self.message.as_ref());
-        Some(Said { code, message: message.cloned().unwrap_or_default() })
+        Some(ApiError { code, message: message.cloned().unwrap_or_default() })
     }
 }
 

@@ -12,7 +12,7 @@ mod next;
 mod settle;
 mod summary;
 
-use crate::{Built, Channel, Order, Progress, RemoteError, Shop};
+use crate::{Built, Channel, OrderProgress, PurchaseOrder, RemoteError, Shop};
 use api::Api;
 use async_trait::async_trait;
 use contract::{checkouts::Reference, money::Money, text::WebUrl};
@@ -50,9 +50,9 @@ impl Shop for Vendure {
     async fn build(
         &self,
         channel: &Channel,
-        order: &Order,
-        progress: &Progress,
-    ) -> Result<(Progress, Option<Built>), RemoteError> {
+        order: &PurchaseOrder,
+        progress: &OrderProgress,
+    ) -> Result<(OrderProgress, Option<Built>), RemoteError> {
         build::step(&Api::open(&self.0, channel)?, order, progress).await
     }
 

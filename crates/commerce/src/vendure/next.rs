@@ -1,12 +1,12 @@
 //! What an order in the shop lacks to be the one that is wanted.
 
 use super::documents::{Address, ShopOrder, ShopVariant};
-use crate::{Order, Variant};
+use crate::{PurchaseOrder, Variant};
 use serde_json::{Value, json};
 
 /// The next change of a draft.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum DraftChange {
     /// A note for the shopkeepers tells which checkout the order belongs to.
     Mark,
     /// The line is not of this order.
@@ -36,7 +36,7 @@ pub(super) fn note(order: impl std::fmt::Display) -> String {
 }
 
 /// Which of the shop's variants an order is about.
-pub(super) fn filter(order: &Order) -> Value {
+pub(super) fn filter(order: &PurchaseOrder) -> Value {
     let (mut ids, mut skus) = (Vec::new(), Vec::new());
     for line in &order.lines {
         match &line.variant {
@@ -56,7 +56,7 @@ pub(super) fn filter(order: &Order) -> Value {
 
 /// How many of which variant are wanted. The error is a sentence for the buyer.
 pub(super) fn wanted(
-    order: &Order,
+    order: &PurchaseOrder,
     variants: &[ShopVariant],
 ) -> Result<Vec<(ShopVariant, u32)>, String> {
     let mut wanted: Vec<(ShopVariant, u32)> = Vec::new();
@@ -96,21 +96,25 @@ fn find<'a>(variant: &Variant, variants: &'a [ShopVariant]) -> Result<&'a ShopVa
 }
 
 /// The next change of a draft that has its note.
-pub(super) fn next(order: &Order, draft: &ShopOrder, wanted: &[(ShopVariant, u32)]) -> Next {
+pub(super) fn next(
+    order: &PurchaseOrder,
+    draft: &ShopOrder,
+    wanted: &[(ShopVariant, u32)],
+) -> DraftChange {
     for (at, line) in draft.lines.iter().enumerate() {
         let is_wanted = wanted.iter().any(|(variant, _)| variant.id == line.product_variant.id);
         let mut before = draft.lines.iter().take(at);
         let is_repeated = before.any(|it| it.product_variant.id == line.product_variant.id);
         if !is_wanted || is_repeated {
-            return Next::Remove { line: line.id.clone() };
+            return DraftChange::Remove { line: line.id.clone() };
         }
     }
     for (variant, quantity) in wanted {
         let (variant, quantity) = (variant.clone(), *quantity);
         match draft.lines.iter().find(|it| it.product_variant.id == variant.id) {
-            None => return Next::Add { variant, quantity },
+            None => return DraftChange::Add { variant, quantity },
             Some(line) if line.quantity != quantity => {
-                return Next::Adjust { line: line.id.clone(), variant, quantity };
+                return DraftChange::Adjust { line: line.id.clone(), variant, quantity };
             }
             Some(_) => {}
         }
@@ -118,22 +122,22 @@ pub(super) fn next(order: &Order, draft: &ShopOrder, wanted: &[(ShopVariant, u32
     let customer = &order.customer;
     let email = customer.email.key();
     if draft.customer.as_ref().is_none_or(|it| it.email_address.to_lowercase() != email) {
-        return Next::SetCustomer;
+        return DraftChange::SetCustomer;
     }
     if let Some(address) = &order.shipping_address {
         let address = || Address::of(address, customer.name.as_ref(), customer.phone.as_ref());
         if draft.shipping_address != Some(address()) {
-            return Next::SetShippingAddress(address());
+            return DraftChange::SetShippingAddress(address());
         }
         if draft.billing_address != Some(address()) {
-            return Next::SetBillingAddress(address());
+            return DraftChange::SetBillingAddress(address());
         }
     }
     let set = draft.shipping_lines.first().map(|it| &it.shipping_method.code);
     match (set, &order.shipping_method) {
-        (None, _) => Next::SetShippingMethod,
-        (Some(set), Some(wanted)) if set != wanted => Next::SetShippingMethod,
-        _ => Next::Lock,
+        (None, _) => DraftChange::SetShippingMethod,
+        (Some(set), Some(wanted)) if set != wanted => DraftChange::SetShippingMethod,
+        _ => DraftChange::Lock,
     }
 }
 

@@ -4,8 +4,8 @@ use super::{
     api::Api,
     build::opened,
     documents::{
-        CANCEL, DELETE_DRAFT, Deleted, LOOK_AT_ORDER, Look, Made, Outcome, PAY, Paid, ShopOrder,
-        TRANSITION,
+        CANCEL, DELETE_DRAFT, Deleted, LOOK_AT_ORDER, Look, MutationResult, Outcome, PAY, Paid,
+        ShopOrder, TRANSITION,
     },
     next::{foreign, is_empty, note},
     summary::Scale,
@@ -51,7 +51,7 @@ pub(super) async fn settle(
     if state == "AddingItems" {
         // A customer who signs in to the shop finds the order as the cart, and may take it up again.
         let variables = json!({"order": id, "state": "ArrangingPayment"});
-        let made: Made<Option<Outcome>> = api.mutate(TRANSITION, variables).await?;
+        let made: MutationResult<Option<Outcome>> = api.mutate(TRANSITION, variables).await?;
         if let Some(said) = made.result.and_then(|it| it.error()) {
             return Err(said.refused(&format!("The order {code} is a cart again.")));
         }
@@ -62,7 +62,7 @@ pub(super) async fn settle(
         "transactionId": reference,
         "metadata": {"reference": reference, "paid": paid.to_string()},
     });
-    let made: Made<Paid> = api.mutate(PAY, json!({"payment": payment})).await?;
+    let made: MutationResult<Paid> = api.mutate(PAY, json!({"payment": payment})).await?;
     let (order, said) = match made.result {
         Paid::Order(order) => (Some(*order), None),
         // Somebody else may have recorded it in the meantime.
@@ -131,7 +131,7 @@ pub(super) async fn cancel(
         return Err(RemoteError::Refused(foreign(&order)));
     }
     if is_draft {
-        let made: Made<Deleted> = api.mutate(DELETE_DRAFT, json!({"order": id})).await?;
+        let made: MutationResult<Deleted> = api.mutate(DELETE_DRAFT, json!({"order": id})).await?;
         return match made.result.result.as_str() {
             "DELETED" => Ok(()),
             // Such as one that somebody deleted since: the next look tells.
@@ -149,7 +149,7 @@ pub(super) async fn cancel(
         )));
     }
     let variables = json!({"order": id, "reason": format!("Nobody paid {reference}.")});
-    let made: Made<Outcome> = api.mutate(CANCEL, variables).await?;
+    let made: MutationResult<Outcome> = api.mutate(CANCEL, variables).await?;
     match made.result.error() {
         Some(said) => Err(said.refused(&format!("The order {code} is not cancelled."))),
         None => Ok(()),

@@ -4,7 +4,7 @@ use crate::{
     place::{Place, shared},
     vendure,
 };
-use commerce::{Line, Order, Progress, RemoteError, Shop, Variant};
+use commerce::{Line, OrderProgress, PurchaseOrder, RemoteError, Shop, Variant};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ async fn lived(number: usize, line: Line, mischief: Mischief) -> (Value, Vec<Val
         let how = if how == "unavailable" { json!({"status": 503}) } else { json!(how) };
         place.fail_each(skip, &how);
     }
-    let mut progress = Progress::default();
+    let mut progress = OrderProgress::default();
     let mut steps = 0;
     let built = loop {
         assert!(steps < MOST_TRIES, "{mischief:?} does not end");
@@ -60,7 +60,7 @@ async fn lived(number: usize, line: Line, mischief: Mischief) -> (Value, Vec<Val
     (told(&place, &order, &built.id), asked)
 }
 
-fn told(place: &Place, order: &Order, id: &str) -> Value {
+fn told(place: &Place, order: &PurchaseOrder, id: &str) -> Value {
     let seen = place.seen(id);
     let notes = seen["history"]["items"].as_array().unwrap().len();
     assert_eq!(seen["payments"][0]["transactionId"], json!(order.reference));
@@ -133,7 +133,7 @@ async fn an_order_can_be_cancelled_at_any_step() {
         for (skip, how) in [(0, "cutBefore"), (1, "cutBefore"), (1, "cutAfter")] {
             let place = Place::new(&format!("cancelled-{steps}-{skip}-{how}"), "eu");
             let order = place.order(vec![line.clone()]);
-            let mut progress = Progress::default();
+            let mut progress = OrderProgress::default();
             for _ in 0..steps {
                 let step = place.shop.build(&place.channel, &order, &progress).await.unwrap();
                 progress = step.0;

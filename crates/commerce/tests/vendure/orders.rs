@@ -4,7 +4,7 @@ use crate::{
     place::{Place, refused},
     vendure,
 };
-use commerce::{Line, Progress, Shop, Variant};
+use commerce::{Line, OrderProgress, Shop, Variant};
 use serde_json::json;
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn a_draft_that_others_changed_becomes_the_order_again() {
     let place = Place::new("changed", "eu");
     let mut order = place.order(vec![place.product("pen", 1000, None, 2)]);
     let other = place.server.product("eu", "changed-other", 500, None);
-    let mut progress = Progress::default();
+    let mut progress = OrderProgress::default();
     for _ in 0..3 {
         let (next, _) = place.shop.build(&place.channel, &order, &progress).await.unwrap();
         progress = next;
@@ -146,7 +146,7 @@ async fn a_draft_that_others_changed_becomes_the_order_again() {
     assert_eq!((lines.as_array().unwrap().len(), &lines[0]["quantity"]), (1, &json!(2)));
 
     order.reference = crate::place::reference();
-    let mut progress = Progress::default();
+    let mut progress = OrderProgress::default();
     for _ in 0..3 {
         let (next, _) = place.shop.build(&place.channel, &order, &progress).await.unwrap();
         progress = next;

@@ -4,12 +4,12 @@ use crate::{
     place::{Place, reference, refused},
     vendure,
 };
-use commerce::{Built, Order, Shop};
+use commerce::{Built, PurchaseOrder, Shop};
 use contract::money::{Amount, Money};
 use futures_util::future::join_all;
 use serde_json::json;
 
-async fn locked(place: &Place) -> (Order, Built) {
+async fn locked(place: &Place) -> (PurchaseOrder, Built) {
     let sku = reference().to_string();
     let order = place.order(vec![place.product(&sku, 1999, None, 1)]);
     let built = place.build(&order).await.unwrap();

@@ -1,7 +1,9 @@
 //! A place in the shared shop: each test has a client, products and requests of its own.
 
 use crate::vendure::Vendure as Server;
-use commerce::{Built, Channel, Line, Order, Progress, RemoteError, Shop, Variant, Vendure};
+use commerce::{
+    Built, Channel, Line, OrderProgress, PurchaseOrder, RemoteError, Shop, Variant, Vendure,
+};
 use contract::checkouts::{Customer, Reference, ShippingAddress};
 use serde_json::{Value, json};
 use std::sync::{
@@ -53,7 +55,7 @@ impl Place {
         Line { variant: Variant::Sku(sku), quantity }
     }
 
-    pub fn order(&self, lines: Vec<Line>) -> Order {
+    pub fn order(&self, lines: Vec<Line>) -> PurchaseOrder {
         let reference = reference();
         let address = json!({
             "line1": "1 Long Street", "city": "Old Town",
@@ -63,7 +65,7 @@ impl Place {
             "email": format!("{reference}@Example.com"), "name": "Ada King Lovelace",
             "phone": "+49 1",
         });
-        Order {
+        PurchaseOrder {
             reference,
             lines,
             customer: serde_json::from_value::<Customer>(customer).unwrap(),
@@ -73,16 +75,16 @@ impl Place {
     }
 
     /// Takes steps until the order can be paid.
-    pub async fn build(&self, order: &Order) -> Result<Built, RemoteError> {
-        let mut progress = Progress::default();
+    pub async fn build(&self, order: &PurchaseOrder) -> Result<Built, RemoteError> {
+        let mut progress = OrderProgress::default();
         self.go_on(order, &mut progress).await
     }
 
     /// Takes steps from here.
     pub async fn go_on(
         &self,
-        order: &Order,
-        progress: &mut Progress,
+        order: &PurchaseOrder,
+        progress: &mut OrderProgress,
     ) -> Result<Built, RemoteError> {
         for _ in 0..MOST_STEPS {
             let (next, built) = self.shop.build(&self.channel, order, progress).await?;
@@ -98,11 +100,15 @@ impl Place {
     }
 
     /// Takes a step with an order that was built already.
-    pub async fn build_again(&self, order: &Order, built: &Built) -> Result<Built, RemoteError> {
-        self.go_on(order, &mut Progress { order: Some(built.id.clone()) }).await
+    pub async fn build_again(
+        &self,
+        order: &PurchaseOrder,
+        built: &Built,
+    ) -> Result<Built, RemoteError> {
+        self.go_on(order, &mut OrderProgress { order: Some(built.id.clone()) }).await
     }
 
-    pub async fn settle(&self, order: &Order, built: &Built) -> Result<(), RemoteError> {
+    pub async fn settle(&self, order: &PurchaseOrder, built: &Built) -> Result<(), RemoteError> {
         self.shop.settle(&self.channel, &built.id, order.reference, &built.total).await
     }
 

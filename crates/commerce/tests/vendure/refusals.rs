@@ -4,12 +4,12 @@ use crate::{
     place::{Place, reference, refused},
     vendure,
 };
-use commerce::{Line, Order, Progress, Shop, Variant};
+use commerce::{Line, OrderProgress, PurchaseOrder, Shop, Variant};
 use serde_json::{Value, json};
 
 /// Builds an order that is refused, and returns why. Its draft is gone.
-async fn why(place: &Place, order: &Order) -> String {
-    let mut progress = Progress::default();
+async fn why(place: &Place, order: &PurchaseOrder) -> String {
+    let mut progress = OrderProgress::default();
     let why = refused(place.go_on(order, &mut progress).await);
     if let Some(id) = progress.order {
         assert_eq!(place.seen(&id), Value::Null, "{why}");
@@ -49,7 +49,7 @@ async fn what_cannot_be_ordered_is_refused_and_leaves_nothing() {
     // The reason is found again when the deletion of the draft went wrong.
     for how in ["cutBefore", "cutAfter"] {
         let order = with(few.clone());
-        let mut progress = Progress::default();
+        let mut progress = OrderProgress::default();
         // Three looks with their changes, the fourth look, the addition, and the deletion.
         place.fail(8, &json!(how));
         let why_not = loop {
@@ -109,7 +109,7 @@ async fn the_last_piece_is_sold_to_who_pays_first() {
     let last = place.product("last", 1000, Some(1), 1);
     let [first, second, third] = [(); 3].map(|()| place.order(vec![last.clone()]));
     // A draft that is complete, but not locked.
-    let mut progress = Progress::default();
+    let mut progress = OrderProgress::default();
     for _ in 0..7 {
         let (next, built) = place.shop.build(&place.channel, &third, &progress).await.unwrap();
         assert_eq!(built, None);
@@ -137,15 +137,15 @@ async fn an_order_of_somebody_else_is_left_alone() {
     }
     let place = Place::new("foreign", "eu");
     let theirs = place.order(vec![place.product("map", 1000, None, 1)]);
-    let ours = Order { reference: reference(), ..theirs.clone() };
-    let mut progress = Progress::default();
+    let ours = PurchaseOrder { reference: reference(), ..theirs.clone() };
+    let mut progress = OrderProgress::default();
     for _ in 0..3 {
         let (next, _) = place.shop.build(&place.channel, &theirs, &progress).await.unwrap();
         progress = next;
     }
     let id = progress.order.clone().unwrap();
     let untouched = place.seen(&id);
-    let nothing = Order { lines: vec![], ..ours.clone() };
+    let nothing = PurchaseOrder { lines: vec![], ..ours.clone() };
     for result in [
         place.go_on(&ours, &mut progress).await.map(drop),
         place.go_on(&nothing, &mut progress).await.map(drop),

@@ -4,7 +4,7 @@
 
 use crate::{Dispute, Payment, PaymentStatus, Plan, RemoteError, amounts::Amounts};
 use contract::{Timestamp, text::PlanCode};
-use remote::{Answer, quotation};
+use remote::{HttpAnswer, quotation};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error},
@@ -13,17 +13,17 @@ use serde_json::Value;
 use std::fmt;
 
 /// What an answer is about.
-pub(super) fn data<T: DeserializeOwned>(answer: &Answer) -> Result<T, RemoteError> {
+pub(super) fn data<T: DeserializeOwned>(answer: &HttpAnswer) -> Result<T, RemoteError> {
     #[derive(Deserialize)]
-    struct Body<T> {
+    struct DataBody<T> {
         data: T,
     }
-    answer.read::<Body<T>>().map(|body| body.data)
+    answer.read::<DataBody<T>>().map(|body| body.data)
 }
 
 /// What a refusal says. Source: "Errors" in Paystack's API reference.
 #[derive(Debug, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct PaystackError {
     #[serde(skip)]
     status: u16,
     #[serde(default)]
@@ -33,13 +33,17 @@ pub(super) struct Failure {
     code: String,
 }
 
-impl Failure {
-    pub fn of(answer: &Answer) -> Failure {
+impl PaystackError {
+    pub fn of(answer: &HttpAnswer) -> PaystackError {
         let read = serde_json::from_slice(&answer.body);
         let unread =
-            |_| Failure { status: 0, message: quotation(&answer.body), code: String::new() };
-        let failure: Failure = read.unwrap_or_else(unread);
-        Failure { status: answer.status, message: quotation(failure.message.as_bytes()), ..failure }
+            |_| PaystackError { status: 0, message: quotation(&answer.body), code: String::new() };
+        let failure: PaystackError = read.unwrap_or_else(unread);
+        PaystackError {
+            status: answer.status,
+            message: quotation(failure.message.as_bytes()),
+            ..failure
+        }
     }
 
     fn says(&self, part: &str) -> bool {
@@ -70,9 +74,9 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for PaystackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { status, message, code } = self;
+        let PaystackError { status, message, code } = self;
         let separator = if code.is_empty() { "" } else { " " };
         write!(f, "Paystack says: {message} ({status}{separator}{code})")
     }

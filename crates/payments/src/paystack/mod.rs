@@ -5,16 +5,16 @@ mod answers;
 mod subscriptions;
 
 use crate::{
-    Key, Opened, Order, Payment, PaymentStatus, PaystackKey, Plan, Provider, RemoteError,
-    Subscription, amounts::Amounts,
+    Key, Payment, PaymentOrder, PaymentPage, PaymentStatus, PaystackKey, Plan, Provider,
+    RemoteError, Subscription, amounts::Amounts,
 };
-use answers::{Balance, Failure, Initialized, PlanData, Transaction, data};
+use answers::{Balance, Initialized, PaystackError, PlanData, Transaction, data};
 use async_trait::async_trait;
 use contract::{
     checkouts::Reference,
     text::{Currency, PlanCode, WebUrl},
 };
-use remote::{Answer, Http, Repeat};
+use remote::{Http, HttpAnswer, Repeat};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use subscriptions::SubscriptionData;
@@ -26,7 +26,7 @@ pub const ADDRESS: &str = "https://api.paystack.co";
 ///
 /// It refuses a reference that it knows, so nobody pays one twice. When its answer to
 /// [`Provider::open`] is lost, the address of the page is lost too: Paystack tells it only once. The
-/// repeated call then returns [`Opened`] without `url`. If nobody was given the address before,
+/// repeated call then returns [`PaymentPage`] without `url`. If nobody was given the address before,
 /// nobody can pay.
 pub struct Paystack {
     http: Http,
@@ -42,7 +42,7 @@ impl Paystack {
     }
 
     /// Asks for something. Parts of the path must be safe in an address.
-    async fn get(&self, key: &PaystackKey, path: &str) -> Result<Answer, RemoteError> {
+    async fn get(&self, key: &PaystackKey, path: &str) -> Result<HttpAnswer, RemoteError> {
         let request = self.http.client().get(format!("{}{path}", self.address));
         self.http.send(request.bearer_auth(&key.secret_key.0), Repeat::Harmless).await
     }
@@ -57,7 +57,7 @@ impl Paystack {
         if answer.is_ok() {
             return data(&answer).map(Some);
         }
-        let failure = Failure::of(&answer);
+        let failure = PaystackError::of(&answer);
         if failure.is_unknown() { Ok(None) } else { Err(failure.refused()) }
     }
 
@@ -106,8 +106,8 @@ fn is_plain(id: &str) -> bool {
 #[async_trait]
 impl Provider for Paystack {
     /// With a plan, Paystack takes the price of the plan, whatever the total is. Paystack closes no
-    /// pages, so [`Order::expires_at`] has no effect.
-    async fn open(&self, key: &Key, order: &Order) -> Result<Opened, RemoteError> {
+    /// pages, so [`PaymentOrder::expires_at`] has no effect.
+    async fn open(&self, key: &Key, order: &PaymentOrder) -> Result<PaymentPage, RemoteError> {
         let key = own(key)?;
         let amount = Amounts::Paystack
             .given(order.total.amount, &order.total.currency)
@@ -137,16 +137,21 @@ impl Provider for Paystack {
             let url: WebUrl = page.authorization_url.parse().map_err(|e| {
                 RemoteError::Refused(format!("Paystack says an address that is none: it {e}."))
             })?;
-            return Ok(Opened {
+            return Ok(PaymentPage {
                 session: None,
                 url: Some(url),
                 access_code: Some(page.access_code),
                 expires_at: None,
             });
         }
-        let failure = Failure::of(&answer);
+        let failure = PaystackError::of(&answer);
         if failure.is_duplicate() {
-            return Ok(Opened { session: None, url: None, access_code: None, expires_at: None });
+            return Ok(PaymentPage {
+                session: None,
+                url: None,
+                access_code: None,
+                expires_at: None,
+            });
         }
         Err(failure.refused())
     }

@@ -7,7 +7,7 @@ use contract::{
     money::Money,
     text::{Currency, PlanCode},
 };
-use remote::{Answer, quotation};
+use remote::{HttpAnswer, quotation};
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -23,21 +23,21 @@ pub(super) struct Account {
 
 /// What a refusal says. Source: "Errors" in Stripe's API reference.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct StripeError {
     pub status: u16,
     message: String,
     /// The code, or the type of the error if it has none.
     code: String,
 }
 
-impl Failure {
-    pub fn of(answer: &Answer) -> Failure {
+impl StripeError {
+    pub fn of(answer: &HttpAnswer) -> StripeError {
         #[derive(Deserialize)]
-        struct Body {
-            error: Error,
+        struct ErrorBody {
+            error: ErrorDetails,
         }
         #[derive(Deserialize)]
-        struct Error {
+        struct ErrorDetails {
             #[serde(default)]
             message: Option<String>,
             #[serde(default)]
@@ -47,12 +47,12 @@ impl Failure {
         }
         let status = answer.status;
         match serde_json::from_slice(&answer.body) {
-            Ok(Body { error }) => Failure {
+            Ok(ErrorBody { error }) => StripeError {
                 status,
                 message: quotation(error.message.unwrap_or_default().as_bytes()),
                 code: error.code.or(error.kind).unwrap_or_default(),
             },
-            Err(_) => Failure { status, message: quotation(&answer.body), code: String::new() },
+            Err(_) => StripeError { status, message: quotation(&answer.body), code: String::new() },
         }
     }
 
@@ -81,9 +81,9 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for StripeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { status, message, code } = self;
+        let StripeError { status, message, code } = self;
         let separator = if code.is_empty() { "" } else { " " };
         write!(f, "Stripe says: {message} ({status}{separator}{code})")
     }
@@ -126,7 +126,7 @@ impl Expandable<Named> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Session {
+pub(super) struct CheckoutSession {
     pub id: String,
     status: Option<String>,
     payment_status: String,
@@ -198,7 +198,7 @@ pub(super) struct Charge {
     payment_intent: Option<Expandable<Named>>,
 }
 
-impl Session {
+impl CheckoutSession {
     pub fn is_expired(&self) -> bool {
         self.status.as_deref() == Some("expired")
     }
@@ -348,7 +348,7 @@ mod tests {
             "id": "cs_1", "mode": "payment", "expires_at": 1_760_000_000, "status": status,
             "payment_status": payment_status, "payment_intent": intent,
         });
-        serde_json::from_value::<Session>(session).unwrap().status()
+        serde_json::from_value::<CheckoutSession>(session).unwrap().status()
     }
 
     #[test]

@@ -7,10 +7,10 @@ mod price;
 mod subscriptions;
 
 use crate::{
-    Key, Opened, Order, Payment, Plan, Provider, RemoteError, StripeKey, Subscription,
+    Key, Payment, PaymentOrder, PaymentPage, Plan, Provider, RemoteError, StripeKey, Subscription,
     amounts::Amounts,
 };
-use answers::{Account, Disputes, Failure, IntentOwner, Session};
+use answers::{Account, CheckoutSession, Disputes, IntentOwner, StripeError};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
@@ -19,7 +19,7 @@ use contract::{
 };
 use form::Form;
 use price::Price;
-use remote::{Answer, Http, Repeat};
+use remote::{Http, HttpAnswer, Repeat};
 use serde::de::DeserializeOwned;
 use subscriptions::SubscriptionData;
 
@@ -47,7 +47,7 @@ impl Stripe {
         Ok(Stripe { http: Http::new("Stripe")?, address })
     }
 
-    async fn get(&self, key: &StripeKey, path: &str) -> Result<Answer, RemoteError> {
+    async fn get(&self, key: &StripeKey, path: &str) -> Result<HttpAnswer, RemoteError> {
         let request = self.http.client().get(format!("{}{path}", self.address));
         let request = request.bearer_auth(&key.secret_key.0).header("Stripe-Version", VERSION);
         self.http.send(request, Repeat::Harmless).await
@@ -60,7 +60,7 @@ impl Stripe {
         path: &str,
         form: &Form,
         idempotency_key: Option<&str>,
-    ) -> Result<Answer, RemoteError> {
+    ) -> Result<HttpAnswer, RemoteError> {
         let mut request = self
             .http
             .client()
@@ -85,11 +85,15 @@ impl Stripe {
         if answer.is_ok() {
             return answer.read().map(Some);
         }
-        let failure = Failure::of(&answer);
+        let failure = StripeError::of(&answer);
         if failure.status == 404 { Ok(None) } else { Err(failure.refused()) }
     }
 
-    async fn session(&self, key: &StripeKey, id: &str) -> Result<Option<Session>, RemoteError> {
+    async fn session(
+        &self,
+        key: &StripeKey,
+        id: &str,
+    ) -> Result<Option<CheckoutSession>, RemoteError> {
         if !is_plain(id) {
             return Ok(None);
         }
@@ -121,7 +125,7 @@ fn refused(why: impl Into<String>) -> RemoteError {
 }
 
 /// The form that makes a session. Refused if the order contradicts itself.
-fn session_form(order: &Order) -> Result<Form, RemoteError> {
+fn session_form(order: &PaymentOrder) -> Result<Form, RemoteError> {
     let currency = &order.total.currency;
     let sum = order.lines.iter().try_fold(0_u64, |sum, line| {
         sum.checked_add(line.unit.minor().checked_mul(line.quantity.into())?)
@@ -174,28 +178,28 @@ fn session_form(order: &Order) -> Result<Form, RemoteError> {
 
 #[async_trait]
 impl Provider for Stripe {
-    /// [`Order::expires_at`] must be from 30 minutes to 24 hours after the first call: Stripe refuses
+    /// [`PaymentOrder::expires_at`] must be from 30 minutes to 24 hours after the first call: Stripe refuses
     /// others. The repeated call must have exactly the same order.
-    async fn open(&self, key: &Key, order: &Order) -> Result<Opened, RemoteError> {
+    async fn open(&self, key: &Key, order: &PaymentOrder) -> Result<PaymentPage, RemoteError> {
         let key = own(key)?;
         let form = session_form(order)?;
         let reference = order.reference.to_string();
         let answer = self.post(key, "/v1/checkout/sessions", &form, Some(&reference)).await?;
         if !answer.is_ok() {
-            let failure = Failure::of(&answer);
+            let failure = StripeError::of(&answer);
             return Err(match failure.is_in_use() {
                 true => failure.busy(),
                 false => failure.refused(),
             });
         }
-        let made: Session = answer.read()?;
+        let made: CheckoutSession = answer.read()?;
         // The stored answer says that the session is open, also when it was paid since.
         let now = match answer.header("Idempotent-Replayed") {
             Some("true") => self.session(key, &made.id).await?.unwrap_or(made),
             _ => made,
         };
         let url = now.url.as_deref().map(str::parse::<WebUrl>).transpose();
-        Ok(Opened {
+        Ok(PaymentPage {
             url: url
                 .map_err(|e| refused(format!("Stripe says an address that is none: it {e}.")))?,
             session: Some(now.id),
@@ -247,9 +251,9 @@ impl Provider for Stripe {
         let path = format!("/v1/checkout/sessions/{session}/expire");
         let answer = self.post(key, &path, &Form::default(), None).await?;
         if answer.is_ok() {
-            return answer.read::<Session>().map(|session| session.is_expired());
+            return answer.read::<CheckoutSession>().map(|session| session.is_expired());
         }
-        let failure = Failure::of(&answer);
+        let failure = StripeError::of(&answer);
         if failure.status == 401 || failure.status == 403 {
             return Err(failure.refused());
         }
@@ -296,7 +300,7 @@ impl Provider for Stripe {
     async fn currencies(&self, key: &Key) -> Result<Vec<Currency>, RemoteError> {
         let answer = self.get(own(key)?, "/v1/account").await?;
         if !answer.is_ok() {
-            let failure = Failure::of(&answer);
+            let failure = StripeError::of(&answer);
             return if failure.status == 403 { Ok(Vec::new()) } else { Err(failure.refused()) };
         }
         let account: Account = answer.read()?;
@@ -313,7 +317,7 @@ impl Provider for Stripe {
         let key = own(key)?;
         let answer = self.get(key, "/v1/checkout/sessions?limit=1").await?;
         if !answer.is_ok() {
-            return Err(Failure::of(&answer).refused());
+            return Err(StripeError::of(&answer).refused());
         }
         let notices = match key.webhook_secrets.is_empty() {
             true => " The credential has no signing secret, so notices of Stripe are refused.",

@@ -17,7 +17,7 @@ pub(super) struct SubscriptionData {
     cancel_at: Option<i64>,
     ended_at: Option<i64>,
     customer: Expandable<Customer>,
-    items: List<Item>,
+    items: List<SubscriptionItem>,
     latest_invoice: Option<Expandable<Invoice>>,
 }
 
@@ -28,7 +28,7 @@ struct Customer {
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct SubscriptionItem {
     price: Named,
 }
 

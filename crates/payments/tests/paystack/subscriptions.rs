@@ -29,7 +29,7 @@ async fn plans_are_looked_up() {
     assert!(refusal(plan("PLN_none").await).contains("does not know the plan PLN_none"));
     assert!(refusal(plan("PLN_old").await).contains("archived"));
     let unknown =
-        payments::Order { plan: Some("PLN_none".parse().unwrap()), ..order(reference(40)) };
+        payments::PaymentOrder { plan: Some("PLN_none".parse().unwrap()), ..order(reference(40)) };
     let said = refusal(world.paystack.open(&world.key, &unknown).await);
     assert!(said.contains("Plan not found"), "{said}");
     world.rig.check();
@@ -49,8 +49,10 @@ async fn a_payment_begins_a_subscription_which_renews_fails_and_ends() {
     let mut codes = Vec::new();
     // The buyer has another subscription to another plan, and an earlier one to the same plan.
     for (number, plan) in [(41, "PLN_other"), (42, "PLN_gold"), (43, "PLN_gold")] {
-        let order =
-            payments::Order { plan: Some(plan.parse().unwrap()), ..order(reference(number)) };
+        let order = payments::PaymentOrder {
+            plan: Some(plan.parse().unwrap()),
+            ..order(reference(number))
+        };
         paystack.open(&own, &order).await.unwrap();
         rig.pay(&order.reference.to_string());
         let paid = paystack.payment(&own, order.reference, None).await.unwrap().unwrap();

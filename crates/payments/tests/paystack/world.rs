@@ -3,7 +3,8 @@
 use crate::providers::{PaymentProvider, SECRET_KEY};
 use contract::{Timestamp, checkouts::Reference};
 use payments::{
-    Key, Line, Order, Payment, PaystackKey, Provider, RemoteError, SecretText, paystack::Paystack,
+    Key, Line, Payment, PaymentOrder, PaystackKey, Provider, RemoteError, SecretText,
+    paystack::Paystack,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -40,14 +41,14 @@ pub fn reference(number: u32) -> Reference {
 }
 
 /// An order of 50.00 NGN.
-pub fn order(reference: Reference) -> Order {
+pub fn order(reference: Reference) -> PaymentOrder {
     priced(reference, 5000, "NGN")
 }
 
-pub fn priced(reference: Reference, minor: u64, currency: &str) -> Order {
+pub fn priced(reference: Reference, minor: u64, currency: &str) -> PaymentOrder {
     let money = json!({"amount": minor, "currency": currency});
     let total: contract::money::Money = serde_json::from_value(money).unwrap();
-    Order {
+    PaymentOrder {
         reference,
         lines: vec![Line { name: "Bread".into(), unit: total.amount, quantity: 1 }],
         total,

@@ -73,7 +73,7 @@ async fn notices_of_three_signers_are_read() {
     }
     let world = own_world();
     let (once, monthly) = (order(reference(23)), priced(reference(24), 900, "EUR"));
-    let monthly = payments::Order { plan: Some("price_gold".parse().unwrap()), ..monthly };
+    let monthly = payments::PaymentOrder { plan: Some("price_gold".parse().unwrap()), ..monthly };
     world.tell(json!({"do": "price", "id": "price_gold"}));
     let (_, paid) = world.paid(&once).await;
     let (_, begun) = world.paid(&monthly).await;

@@ -177,7 +177,7 @@ async fn refusals_have_the_words_of_stripe() {
     let access = world.stripe.check_access(&world.key).await.unwrap();
     assert!(access.contains("for tests") && !access.contains("signing secret"), "{access}");
 
-    let late = payments::Order {
+    let late = payments::PaymentOrder {
         expires_at: order.expires_at + Duration::from_secs(100_000),
         ..super::world::order(reference(8))
     };
@@ -214,7 +214,7 @@ async fn amounts_are_counted_as_stripe_counts_them() {
     assert!(said.contains("a multiple of 10 "), "{said}");
     let said = refusal(world.stripe.open(&world.key, &priced(reference(14), 1000, "IQD")).await);
     assert!(said.contains("takes no IQD"), "{said}");
-    let wrong = payments::Order { total: money(4999, "EUR"), ..order(reference(14)) };
+    let wrong = payments::PaymentOrder { total: money(4999, "EUR"), ..order(reference(14)) };
     let said = refusal(world.stripe.open(&world.key, &wrong).await);
     assert!(said.contains("do not add up"), "{said}");
     let asked =

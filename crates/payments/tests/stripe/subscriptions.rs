@@ -5,7 +5,7 @@ use crate::{
     world::{priced, reference, refusal, world},
 };
 use contract::{Timestamp, text::PlanCode};
-use payments::{Order, PaymentStatus, Provider, Subscription, SubscriptionStatus};
+use payments::{PaymentOrder, PaymentStatus, Provider, Subscription, SubscriptionStatus};
 use serde_json::json;
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn a_payment_begins_a_subscription_which_renews_fails_and_ends() {
     let world = world();
     world.tell(json!({"do": "price", "id": "price_gold", "amount": 900, "currency": "eur"}));
     let gold: PlanCode = "price_gold".parse().unwrap();
-    let order = Order { plan: Some(gold.clone()), ..priced(reference(41), 900, "EUR") };
+    let order = PaymentOrder { plan: Some(gold.clone()), ..priced(reference(41), 900, "EUR") };
     let opened = world.open(&order).await;
     world.tell(json!({"do": "decline", "reference": order.reference}));
     let open = world.payment(order.reference, &opened).await;
@@ -96,7 +96,7 @@ async fn a_cancelled_subscription_ends_with_its_period() {
     let world = world();
     world.tell(json!({"do": "price", "id": "price_silver"}));
     let silver = Some("price_silver".parse().unwrap());
-    let order = Order { plan: silver, ..priced(reference(42), 900, "EUR") };
+    let order = PaymentOrder { plan: silver, ..priced(reference(42), 900, "EUR") };
     let (_, paid) = world.paid(&order).await;
     let begun = world.stripe.subscription_of(&world.key, &paid).await.unwrap().unwrap();
     world.rig.cancel(&begun.id, false);

@@ -3,7 +3,8 @@
 use crate::providers::{PaymentProvider, SECRET_KEY, WEBHOOK_SECRET};
 use contract::{Timestamp, checkouts::Reference, money::Money};
 use payments::{
-    Key, Line, Opened, Order, Payment, Provider, RemoteError, SecretText, StripeKey, stripe::Stripe,
+    Key, Line, Payment, PaymentOrder, PaymentPage, Provider, RemoteError, SecretText, StripeKey,
+    stripe::Stripe,
 };
 use serde_json::{Value, json};
 use std::{
@@ -55,21 +56,21 @@ pub fn money(minor: u64, currency: &str) -> Money {
 }
 
 /// An order of two things for 50.00 EUR.
-pub fn order(reference: Reference) -> Order {
+pub fn order(reference: Reference) -> PaymentOrder {
     let line = |name: &str, minor, quantity| Line {
         name: name.into(),
         unit: money(minor, "EUR").amount,
         quantity,
     };
-    Order {
+    PaymentOrder {
         lines: vec![line("Bread & butter", 1000, 3), line("Käse [alt]", 2000, 1)],
         ..priced(reference, 5000, "EUR")
     }
 }
 
-pub fn priced(reference: Reference, minor: u64, currency: &str) -> Order {
+pub fn priced(reference: Reference, minor: u64, currency: &str) -> PaymentOrder {
     let total = money(minor, currency);
-    Order {
+    PaymentOrder {
         reference,
         lines: vec![Line { name: "Bread".into(), unit: total.amount, quantity: 1 }],
         total,
@@ -82,17 +83,17 @@ pub fn priced(reference: Reference, minor: u64, currency: &str) -> Order {
 }
 
 impl World {
-    pub async fn open(&self, order: &Order) -> Opened {
+    pub async fn open(&self, order: &PaymentOrder) -> PaymentPage {
         self.stripe.open(&self.key, order).await.unwrap()
     }
 
-    pub async fn payment(&self, reference: Reference, opened: &Opened) -> Payment {
+    pub async fn payment(&self, reference: Reference, opened: &PaymentPage) -> Payment {
         let session = opened.session.as_deref();
         self.stripe.payment(&self.key, reference, session).await.unwrap().unwrap()
     }
 
     /// Opens the page of an order, and pays it.
-    pub async fn paid(&self, order: &Order) -> (Opened, Payment) {
+    pub async fn paid(&self, order: &PaymentOrder) -> (PaymentPage, Payment) {
         let opened = self.open(order).await;
         self.rig.pay(&order.reference.to_string());
         let payment = self.payment(order.reference, &opened).await;

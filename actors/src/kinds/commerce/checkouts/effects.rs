@@ -10,7 +10,7 @@ use crate::{
     runtime::resource::Retry,
 };
 use contract::{CheckoutId, checkouts::Reference};
-use payments::{Key, Order, Provider, RemoteError};
+use payments::{Key, PaymentOrder, Provider, RemoteError};
 use std::sync::Arc;
 use store::Snapshot;
 
@@ -91,14 +91,14 @@ async fn build(
     state: &State,
     reference: Reference,
     world: &World,
-) -> Result<Answer<(commerce::Progress, Option<commerce::Built>)>, Retry> {
+) -> Result<Answer<(commerce::OrderProgress, Option<commerce::Built>)>, Retry> {
     let Price::Shop { channel, lines, shipping_address, shipping_method, .. } =
         &state.ordered.price
     else {
         return Ok(Err(RemoteError::Refused("this checkout has no order in a shop".into())));
     };
     let channel = allowed!(commerce_channels::open(world, *channel)?);
-    let order = commerce::Order {
+    let order = commerce::PurchaseOrder {
         reference,
         lines: lines.clone(),
         customer: state.ordered.customer.clone(),
@@ -117,7 +117,7 @@ async fn open(state: &State, reference: Reference, world: &World) -> Result<Outc
         let why = "the price of this checkout is not known".into();
         return Ok(Outcome::Opened(Err(RemoteError::Refused(why)), None));
     };
-    let order = Order {
+    let order = PaymentOrder {
         reference,
         total,
         lines: state.lines.clone(),

@@ -23,7 +23,7 @@ use contract::{
     text::{Currency, Description, PlanCode, WebUrl},
 };
 use futures_util::future::LocalBoxFuture;
-use payments::{Opened, Payment, Plan, RemoteError};
+use payments::{Payment, PaymentPage, Plan, RemoteError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -47,12 +47,12 @@ pub struct State {
     pub lines: Vec<payments::Line>,
     /// How far the order in the shop is built.
     #[serde(default)]
-    pub building: commerce::Progress,
+    pub building: commerce::OrderProgress,
     pub order: Option<ShopOrder>,
     /// Whether the order is marked as paid in the shop.
     #[serde(default)]
     pub order_paid: bool,
-    pub opened: Option<Opened>,
+    pub opened: Option<PaymentPage>,
     /// What the provider said last.
     pub payment: Option<Payment>,
     /// When the provider was last asked for the payment.
@@ -230,9 +230,9 @@ pub enum Effect {
 #[derive(Debug, Clone)]
 pub enum Outcome {
     Priced(Result<Plan, RemoteError>),
-    Built(Result<(commerce::Progress, Option<Built>), RemoteError>),
+    Built(Result<(commerce::OrderProgress, Option<Built>), RemoteError>),
     /// With the use of the credential, for the audit log.
-    Opened(Result<Opened, RemoteError>, Option<Box<Use>>),
+    Opened(Result<PaymentPage, RemoteError>, Option<Box<Use>>),
     /// `None`: the provider knows nothing of the reference.
     Looked(Box<Result<Option<Payment>, RemoteError>>),
     Settled(Result<Settlement, RemoteError>),

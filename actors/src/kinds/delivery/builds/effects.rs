@@ -15,7 +15,7 @@ use crate::{
     },
     ports::{
         NotDone,
-        ci::{Central, Opened},
+        ci::{Central, OpenedRepository},
         sources::{Credential, SourceError},
     },
     runtime::resource::Retry,
@@ -145,7 +145,7 @@ async fn central(
     let Some((ci, Central { repository, .. })) = central else { return Ok(Ok(None)) };
     let repository = repository.clone();
     match ci.open(&repository).await.map_err(NotDone::from) {
-        Ok(Some(Opened { now, .. })) => {
+        Ok(Some(OpenedRepository { now, .. })) => {
             Ok(Ok(Some(Destination { workflow: Workflow::Central, repository, now })))
         }
         Ok(None) => {

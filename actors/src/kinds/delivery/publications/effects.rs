@@ -12,7 +12,7 @@ use crate::{
     ports::{binaries::Binaries, credentials::Secret},
     runtime::{resource::Retry, store::get},
 };
-use app_stores::{AppFile, Content, Key, Order, RemoteError};
+use app_stores::{AppFile, Content, Key, PublicationOrder, RemoteError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
@@ -144,9 +144,9 @@ fn foreign_signer(artifact: &Artifact, world: &World) -> Result<Option<String>, 
 }
 
 /// The order of a publication; the error names what the artifact lacks.
-fn order(state: &State, artifact: &Artifact) -> Result<Order, &'static str> {
+fn order(state: &State, artifact: &Artifact) -> Result<PublicationOrder, &'static str> {
     let text = |text: &Option<String>, name| text.clone().ok_or(name);
-    Ok(Order {
+    Ok(PublicationOrder {
         id: state.publication.id,
         app: artifact.identifier.as_ref().ok_or("identifier")?.to_string(),
         file: AppFile {

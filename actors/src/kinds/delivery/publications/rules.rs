@@ -11,7 +11,7 @@ use crate::{
         resource::{Child, Moment, Resource, Retry, Step, Work},
     },
 };
-use app_stores::{Advanced, Options, Progress, RemoteError, Wanted};
+use app_stores::{Advanced, DesiredState, Options, Progress, RemoteError};
 use contract::{
     AppId, CredentialId, Fault, Notes, PublicationId, Timestamp,
     publishing::{Language, Percent},
@@ -33,10 +33,10 @@ pub struct State {
     pub app_id: AppId,
     pub order: Ordered,
     /// What is wanted of the store now.
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
     /// The last wish that the store fulfilled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fulfilled: Option<Wanted>,
+    pub fulfilled: Option<DesiredState>,
     /// Whether the store did, or refused, what was wanted last.
     pub settled: bool,
     pub progress: Progress,

@@ -9,7 +9,7 @@ use crate::{
         resource::{Moment, Step},
     },
 };
-use app_stores::{Advanced, Next, Progress, RemoteError, Wanted};
+use app_stores::{Advanced, DesiredState, NextStep, Progress, RemoteError};
 use contract::{
     Fault, Id, Timestamp,
     publishing::Percent,
@@ -29,7 +29,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 impl State {
     pub(super) fn begin(now: Timestamp, New { publication, app_id, order }: New) -> State {
         State {
-            wanted: Wanted::Released(order.rollout),
+            wanted: DesiredState::Released(order.rollout),
             publication: Publication { rollout: partial(order.rollout), ..publication },
             app_id,
             order,
@@ -56,7 +56,7 @@ impl State {
                 self.publication.state = S::Queued;
                 self.publication.error = None;
                 self.publication.rollout = partial(order.rollout);
-                self.wanted = Wanted::Released(order.rollout);
+                self.wanted = DesiredState::Released(order.rollout);
                 (self.order, self.settled) = (order, false);
                 // What the store did before is over: its refusal fails the publication again.
                 self.fulfilled = None;
@@ -73,8 +73,8 @@ impl State {
             (_, Command::Look) if self.due.is_some_and(|due| due <= now) => Ok(Step::keep()),
             (_, Command::Look) => Ok(self.act(now)),
             (S::Failed, Command::Withdraw | Command::Restore) => Ok(Step::keep()),
-            (_, Command::Withdraw) => Ok(self.want(now, Wanted::Withdrawn)),
-            (S::Live | S::Halted, Command::Restore) => Ok(self.want(now, Wanted::Restored)),
+            (_, Command::Withdraw) => Ok(self.want(now, DesiredState::Withdrawn)),
+            (S::Live | S::Halted, Command::Restore) => Ok(self.want(now, DesiredState::Restored)),
             (_, Command::Restore) => Ok(Step::keep()),
             (S::Failed, Command::SetRollout(_) | Command::Halt | Command::Resume) => {
                 Err(Fault::NotNow(format!(
@@ -96,7 +96,7 @@ impl State {
     }
 
     fn is_withdrawn(&self) -> bool {
-        self.wanted == Wanted::Withdrawn && self.settled
+        self.wanted == DesiredState::Withdrawn && self.settled
     }
 
     /// Whether the publication reaches its users in steps that somebody controls.
@@ -106,7 +106,7 @@ impl State {
                 self.publication.state,
                 PublicationState::InReview | PublicationState::Live | PublicationState::Halted
             )
-            && matches!(self.wanted, Wanted::Released(_) | Wanted::Halted)
+            && matches!(self.wanted, DesiredState::Released(_) | DesiredState::Halted)
     }
 
     fn set_rollout(mut self, now: Timestamp, share: Percent) -> Result<Step<Publications>, Fault> {
@@ -116,7 +116,7 @@ impl State {
             _ if !self.is_staged() => Err(Fault::NotNow(format!(
                 "the publication in {target} has no rollout that can be changed"
             ))),
-            Wanted::Halted => Err(Fault::NotNow(format!(
+            DesiredState::Halted => Err(Fault::NotNow(format!(
                 "the rollout in {target} is halted; resume it first (svc_resumeRollout)"
             ))),
             _ if before.is_some_and(|before| share < before) => Err(Fault::NotNow(format!(
@@ -124,15 +124,15 @@ impl State {
                  back from them; halt the rollout instead (svc_haltRollout)",
                 before.unwrap_or(share)
             ))),
-            Wanted::Released(wanted) if partial(wanted).is_none() && share < Percent::ALL => {
+            DesiredState::Released(wanted) if partial(wanted).is_none() && share < Percent::ALL => {
                 Err(Fault::NotNow(format!(
                     "all users may have it from {target} already; halt it instead (svc_haltRollout)"
                 )))
             }
-            Wanted::Released(Some(wanted)) if wanted == share => Ok(Step::keep()),
+            DesiredState::Released(Some(wanted)) if wanted == share => Ok(Step::keep()),
             _ => {
                 self.publication.rollout = partial(Some(share));
-                Ok(self.want(now, Wanted::Released(Some(share))))
+                Ok(self.want(now, DesiredState::Released(Some(share))))
             }
         }
     }
@@ -140,9 +140,9 @@ impl State {
     fn halt(self, now: Timestamp) -> Result<Step<Publications>, Fault> {
         let target = self.publication.target.name();
         match self.wanted {
-            Wanted::Halted => Ok(Step::keep()),
-            Wanted::Released(Some(share)) if self.is_staged() && share < Percent::ALL => {
-                Ok(self.want(now, Wanted::Halted))
+            DesiredState::Halted => Ok(Step::keep()),
+            DesiredState::Released(Some(share)) if self.is_staged() && share < Percent::ALL => {
+                Ok(self.want(now, DesiredState::Halted))
             }
             _ => Err(Fault::NotNow(format!(
                 "the publication in {target} has no staged rollout that can be halted; roll the \
@@ -153,19 +153,19 @@ impl State {
 
     fn resume(self, now: Timestamp) -> Result<Step<Publications>, Fault> {
         match self.wanted {
-            Wanted::Halted => {
+            DesiredState::Halted => {
                 let share = self.publication.rollout;
-                Ok(self.want(now, Wanted::Released(share)))
+                Ok(self.want(now, DesiredState::Released(share)))
             }
-            Wanted::Released(_) => Ok(Step::keep()),
-            Wanted::Withdrawn | Wanted::Restored => {
+            DesiredState::Released(_) => Ok(Step::keep()),
+            DesiredState::Withdrawn | DesiredState::Restored => {
                 Err(Fault::NotNow("the publication was withdrawn; create a new release".into()))
             }
         }
     }
 
     /// Wants something else of the store, at once.
-    fn want(mut self, now: Timestamp, wanted: Wanted) -> Step<Publications> {
+    fn want(mut self, now: Timestamp, wanted: DesiredState) -> Step<Publications> {
         if self.wanted == wanted {
             return Step::keep();
         }
@@ -234,9 +234,9 @@ impl State {
             self.say(now, line);
         }
         self.due = match next {
-            Next::Now => Some(now),
-            Next::After(pause) => Some(now + pause),
-            Next::Settled => None,
+            NextStep::Now => Some(now),
+            NextStep::After(pause) => Some(now + pause),
+            NextStep::Settled => None,
         };
         let stands = match state {
             PublicationState::Live | PublicationState::Halted | PublicationState::InReview => true,
@@ -248,7 +248,7 @@ impl State {
             }
             _ => false,
         };
-        if stands && next != Next::Now {
+        if stands && next != NextStep::Now {
             (self.fulfilled, self.settled) = (Some(self.wanted), true);
         }
     }
@@ -258,7 +258,7 @@ impl State {
         match self.fulfilled {
             None => self.fail(now, why),
             Some(before) => {
-                if let Wanted::Released(share) = before {
+                if let DesiredState::Released(share) = before {
                     self.publication.rollout = partial(share);
                 }
                 (self.wanted, self.settled) = (before, true);

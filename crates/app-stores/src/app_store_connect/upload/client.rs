@@ -1,19 +1,20 @@
-//! Performs the steps of an upload.
+//! Performs the steps of an upload. What Apple has already is looked up in `lookup.rs`.
 //!
 //! Source: "Uploading builds" in Apple's description: `buildUploads` and `buildUploadFiles`.
 
 use super::{
-    progress::{BuildRecord, Part, Place, Upload},
-    rules::{self, Found, FoundFile, MOST_PLACES, Seen, Step},
+    lookup::{delivery, found_file, place},
+    progress::{BuildRecord, FilePart, Upload},
+    rules::{self, Availability, FoundFile, MOST_PLACES, UploadStep},
     troubles,
 };
 use crate::{
     AppFile, Content, RemoteError,
     app_store_connect::{
-        Request, Session,
+        AppleRequest, KeyedApi,
         access::find_app,
-        documents::{self, Many, One, Resource},
-        step::{Done, linked, resource},
+        documents::{self, One},
+        step::{StepReport, linked, resource},
     },
 };
 use serde_json::json;
@@ -31,12 +32,9 @@ const LARGEST_PART: u64 = 256 << 20;
 /// How often Apple may refuse a second upload before its list of uploads shows the first.
 const MOST_REFUSALS: u32 = 5;
 
-type BuildUpload = Resource<documents::BuildUpload>;
-type BuildUploadFile = Resource<documents::BuildUploadFile>;
-
 /// One step of an upload, with what it needs.
 pub(crate) struct Uploader<'a> {
-    pub session: Session<'a>,
+    pub api: KeyedApi<'a>,
     /// The bundle identifier of the app.
     pub app: &'a str,
     pub file: &'a AppFile,
@@ -47,62 +45,66 @@ pub(crate) struct Uploader<'a> {
 
 impl Uploader<'_> {
     /// Performs a step, and notes in the progress what it did.
-    pub async fn perform(&self, step: Step, upload: &mut Upload) -> Result<Done, RemoteError> {
+    pub async fn perform(
+        &self,
+        step: UploadStep,
+        upload: &mut Upload,
+    ) -> Result<StepReport, RemoteError> {
         match step {
-            Step::FindApp => self.find_app(upload).await,
-            Step::Look => self.look(upload).await,
-            Step::Open => self.open(upload).await,
-            Step::AskForPlace => self.ask_for_place(upload).await,
-            Step::SendPart => self.send_part(upload).await,
-            Step::Commit => self.commit(upload).await,
-            Step::FollowFile => self.follow_file(upload).await,
-            Step::FollowUpload => self.follow_upload(upload).await,
-            Step::FollowBuild => self.follow_build(upload).await,
+            UploadStep::FindApp => self.find_app(upload).await,
+            UploadStep::Look => self.look(upload).await,
+            UploadStep::Open => self.open(upload).await,
+            UploadStep::AskForPlace => self.ask_for_place(upload).await,
+            UploadStep::SendPart => self.send_part(upload).await,
+            UploadStep::Commit => self.commit(upload).await,
+            UploadStep::FollowFile => self.follow_file(upload).await,
+            UploadStep::FollowUpload => self.follow_upload(upload).await,
+            UploadStep::FollowBuild => self.follow_build(upload).await,
         }
     }
 
-    async fn find_app(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn find_app(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         rules::check_file(self.file).map_err(RemoteError::Refused)?;
-        let app = find_app(self.session, self.app).await?;
+        let app = find_app(self.api, self.app).await?;
         let said = format!("The app is {} in App Store Connect.", app.name);
         upload.app = Some(app);
-        Ok(Done::saying(said))
+        Ok(StepReport::saying(said))
     }
 
     /// Reads what Apple has of this version and build number, and follows it or refuses it.
-    async fn seen(&self, upload: &mut Upload) -> Result<Option<Done>, RemoteError> {
+    async fn seen(&self, upload: &mut Upload) -> Result<Option<StepReport>, RemoteError> {
         let found = self.found(app_id(upload)?, upload).await?;
         match rules::judge(found, upload, self.file) {
-            Seen::Free => {
+            Availability::Free => {
                 if self.has_build(app_id(upload)?).await? {
                     return Err(RemoteError::Refused(rules::taken(self.file)));
                 }
                 Ok(None)
             }
-            Seen::Wait => {
+            Availability::Wait => {
                 upload.waited += 1;
-                Ok(Some(Done::after(LATER)))
+                Ok(Some(StepReport::after(LATER)))
             }
-            Seen::Use(found) => {
+            Availability::Use(found) => {
                 *upload = *found;
-                Ok(Some(Done::saying(match upload.committed {
+                Ok(Some(StepReport::saying(match upload.committed {
                     true => "App Store Connect has this file already; its build is used.",
                     false => "An upload of this file was begun before, and goes on.",
                 })))
             }
-            Seen::Taken(why) => Err(RemoteError::Refused(why)),
+            Availability::Taken(why) => Err(RemoteError::Refused(why)),
         }
     }
 
-    async fn look(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn look(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
         upload.opens = true;
-        Ok(Done::silently())
+        Ok(StepReport::silently())
     }
 
-    async fn open(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn open(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
@@ -113,14 +115,14 @@ impl Uploader<'_> {
             "platform": "IOS",
         });
         let body = linked("buildUploads", attributes, &[("app", "apps", app_id(upload)?)]);
-        let opened = match self.session.ask(Request::post("/v1/buildUploads", body)).await? {
+        let opened = match self.api.ask(AppleRequest::post("/v1/buildUploads", body)).await? {
             Ok(answer) => answer.read::<One<documents::BuildUpload>>()?,
             // Another publication was faster, or the list of uploads lags behind.
             Err(refusal) if refusal.has("ENTITY_ERROR.ATTRIBUTE.INVALID.DUPLICATE") => {
                 upload.opens = false;
                 upload.waited += 1;
                 return match upload.waited {
-                    ..MOST_REFUSALS => Ok(Done::after(LATER)),
+                    ..MOST_REFUSALS => Ok(StepReport::after(LATER)),
                     _ => Err(RemoteError::Refused(refusal.text())),
                 };
             }
@@ -128,10 +130,10 @@ impl Uploader<'_> {
         };
         upload.id = Some(opened.data.id);
         let (version, build) = (&file.version, &file.build_number);
-        Ok(Done::saying(format!("The upload of build {build} of version {version} begins.")))
+        Ok(StepReport::saying(format!("The upload of build {build} of version {version} begins.")))
     }
 
-    async fn ask_for_place(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn ask_for_place(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         let id = known(&upload.id)?;
         let Some(files) = self.files(id).await? else { return Ok(start_again(upload)) };
         if let Some(file) = self.mine(&files, upload) {
@@ -143,7 +145,7 @@ impl Uploader<'_> {
                 // Apple does not tell a second time how it wants the parts.
                 _ => upload.spent.push(file.id.clone()),
             }
-            return Ok(Done::silently());
+            return Ok(StepReport::silently());
         }
         if upload.spent.len() >= MOST_PLACES {
             return Err(RemoteError::Refused(
@@ -160,14 +162,14 @@ impl Uploader<'_> {
         });
         let to = [("buildUpload", "buildUploads", id)];
         let request =
-            Request::post("/v1/buildUploadFiles", linked("buildUploadFiles", attributes, &to));
-        let file: One<documents::BuildUploadFile> = match self.session.ask(request).await? {
+            AppleRequest::post("/v1/buildUploadFiles", linked("buildUploadFiles", attributes, &to));
+        let file: One<documents::BuildUploadFile> = match self.api.ask(request).await? {
             Ok(answer) => answer.read()?,
             Err(refusal) => {
                 // Another publication of the same file may have asked at the same moment.
                 let files = self.files(id).await?.unwrap_or_default();
                 return match self.mine(&files, upload) {
-                    Some(_) => Ok(Done::after(SOON)),
+                    Some(_) => Ok(StepReport::after(SOON)),
                     None => Err(RemoteError::Refused(refusal.text())),
                 };
             }
@@ -177,12 +179,12 @@ impl Uploader<'_> {
             return Err(RemoteError::Refused("Apple does not ask for the whole file.".into()));
         }
         upload.place = Some(place);
-        Ok(Done::silently())
+        Ok(StepReport::silently())
     }
 
-    async fn send_part(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
-        let Some(place) = &mut upload.place else { return Ok(Done::silently()) };
-        let Some(part) = place.parts.get(place.sent) else { return Ok(Done::silently()) };
+    async fn send_part(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+        let Some(place) = &mut upload.place else { return Ok(StepReport::silently()) };
+        let Some(part) = place.parts.get(place.sent) else { return Ok(StepReport::silently()) };
         let end = part.offset.checked_add(part.length);
         if end.is_none_or(|end| end > self.file.size) {
             return Err(RemoteError::Refused("Apple asks for more than the file has.".into()));
@@ -198,18 +200,18 @@ impl Uploader<'_> {
             why: format!("The file cannot be read: {e}"),
             after: UNREADABLE,
         })?;
-        let Part { method, url, headers, .. } = part;
-        if !self.session.send_part(method, url, headers, bytes).await? {
+        let FilePart { method, url, headers, .. } = part;
+        if !self.api.send_part(method, url, headers, bytes).await? {
             let spent = upload.place.take();
             upload.spent.extend(spent.map(|place| place.id));
-            return Ok(Done::after(SOON).and_say("Apple's place for the file has expired."));
+            return Ok(StepReport::after(SOON).and_say("Apple's place for the file has expired."));
         }
         place.sent += 1;
         let (sent, all) = (place.sent, place.parts.len());
-        Ok(Done::saying(format!("Part {sent} of {all} was sent.")))
+        Ok(StepReport::saying(format!("Part {sent} of {all} was sent.")))
     }
 
-    async fn commit(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn commit(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         let id = upload.place.as_ref().map(|place| place.id.clone());
         let path = format!("/v1/buildUploadFiles/{}", known(&id)?);
         let Some(is_awaited) = self.is_awaited(&path).await? else {
@@ -219,7 +221,7 @@ impl Uploader<'_> {
             let checksum = json!({"hash": self.file.sha256, "algorithm": "SHA_256"});
             let attributes = json!({"uploaded": true, "sourceFileChecksums": {"file": checksum}});
             let body = resource("buildUploadFiles", id.as_deref(), attributes);
-            let refused = self.session.ask(Request::patch(path.clone(), body)).await?.err();
+            let refused = self.api.ask(AppleRequest::patch(path.clone(), body)).await?.err();
             // Another publication of the same file may have said so at the same moment.
             if let Some(refusal) = refused
                 && self.is_awaited(&path).await? != Some(false)
@@ -228,17 +230,10 @@ impl Uploader<'_> {
             }
         }
         upload.committed = true;
-        Ok(Done::saying("The file was sent to App Store Connect."))
+        Ok(StepReport::saying("The file was sent to App Store Connect."))
     }
 
-    /// Whether Apple still waits for the file. `None`: Apple does not know it.
-    async fn is_awaited(&self, path: &str) -> Result<Option<bool>, RemoteError> {
-        let found: Option<One<documents::BuildUploadFile>> =
-            self.session.find(Request::get(path)).await?;
-        Ok(found.map(|file| delivery(&file.data) == "AWAITING_UPLOAD"))
-    }
-
-    async fn follow_file(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn follow_file(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         let Some(files) = self.files(known(&upload.id)?).await? else {
             return Ok(start_again(upload));
         };
@@ -247,45 +242,45 @@ impl Uploader<'_> {
         match delivery(file) {
             "UPLOAD_COMPLETE" | "COMPLETE" => {
                 upload.delivered = true;
-                Ok(Done::silently())
+                Ok(StepReport::silently())
             }
             "FAILED" => {
                 let state = file.attributes.asset_delivery_state.as_ref();
                 let problems = state.map(|state| state.errors.as_slice()).unwrap_or_default();
                 upload.failure = Some(troubles::text(problems));
-                Ok(Done::settled())
+                Ok(StepReport::settled())
             }
-            _ => Ok(Done::after(SOON)),
+            _ => Ok(StepReport::after(SOON)),
         }
     }
 
-    async fn follow_upload(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+    async fn follow_upload(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
         let path = format!("/v1/buildUploads/{}", known(&upload.id)?);
-        let request = Request::get(path).with("include", "build");
-        let found: Option<One<documents::BuildUpload>> = self.session.find(request).await?;
+        let request = AppleRequest::get(path).with("include", "build");
+        let found: Option<One<documents::BuildUpload>> = self.api.find(request).await?;
         let Some(found) = found else { return Ok(start_again(upload)) };
         let state = &found.data.attributes.state;
         upload.words.clone_from(&state.state);
         if state.state.as_deref() == Some("FAILED") {
             upload.failure = Some(troubles::text(&state.errors));
-            return Ok(Done::settled());
+            return Ok(StepReport::settled());
         }
         // Apple says COMPLETE a while before it names the build.
         match found.data.related("build") {
             Some(build) if state.state.as_deref() == Some("COMPLETE") => {
                 upload.build = Some(BuildRecord { id: build.to_owned(), expires_at: None });
-                Ok(Done::saying("Apple has taken the file."))
+                Ok(StepReport::saying("Apple has taken the file."))
             }
-            _ => Ok(Done::after(LATER)),
+            _ => Ok(StepReport::after(LATER)),
         }
     }
 
-    async fn follow_build(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
-        let Some(record) = &mut upload.build else { return Ok(Done::silently()) };
+    async fn follow_build(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+        let Some(record) = &mut upload.build else { return Ok(StepReport::silently()) };
         let path = format!("/v1/builds/{}", record.id);
-        let found: Option<One<documents::Build>> = self.session.find(Request::get(&path)).await?;
+        let found: Option<One<documents::Build>> = self.api.find(AppleRequest::get(&path)).await?;
         // The list of builds lags behind the upload.
-        let Some(found) = found else { return Ok(Done::after(LATER)) };
+        let Some(found) = found else { return Ok(StepReport::after(LATER)) };
         let build = found.data.attributes;
         record.expires_at = build.expiration_date;
         upload.words.clone_from(&build.processing_state);
@@ -294,7 +289,7 @@ impl Uploader<'_> {
                 upload.failure = Some(
                     "The build has expired. Raise the build number and build again.".to_owned(),
                 );
-                return Ok(Done::settled());
+                return Ok(StepReport::settled());
             }
             Some("VALID") => {}
             Some(state @ ("FAILED" | "INVALID")) => {
@@ -303,16 +298,16 @@ impl Uploader<'_> {
                      them, raise the build number and build again. Apple's state of the build is \
                      {state}."
                 ));
-                return Ok(Done::settled());
+                return Ok(StepReport::settled());
             }
-            _ => return Ok(Done::after(LATER)),
+            _ => return Ok(StepReport::after(LATER)),
         }
         match (build.uses_non_exempt_encryption, self.uses_non_exempt_encryption) {
             (Some(_), _) => {}
             (None, Some(uses)) => {
                 let attributes = json!({"usesNonExemptEncryption": uses});
                 let body = resource("builds", Some(&record.id), attributes);
-                self.session.change(Request::patch(path, body)).await?;
+                self.api.change(AppleRequest::patch(path, body)).await?;
             }
             (None, None) => {
                 return Err(RemoteError::Refused(
@@ -325,98 +320,15 @@ impl Uploader<'_> {
             }
         }
         upload.is_usable = true;
-        Ok(Done::saying("Apple has processed the build."))
-    }
-
-    /// The upload of this version and build number, if Apple has one that did not fail.
-    async fn found(&self, app: &str, now: &Upload) -> Result<Option<Found>, RemoteError> {
-        let request = Request::get(format!("/v1/apps/{app}/buildUploads"))
-            .with("filter[cfBundleShortVersionString]", &self.file.version)
-            .with("filter[cfBundleVersion]", &self.file.build_number)
-            .with("filter[platform]", "IOS")
-            .with("limit", "20");
-        let uploads: Many<documents::BuildUpload> = self.session.read(request).await?;
-        let state = |upload: &BuildUpload| upload.attributes.state.state.clone();
-        let is_alive = |upload: &&BuildUpload| state(upload).as_deref() != Some("FAILED");
-        let Some(upload) = uploads.data.iter().find(is_alive) else { return Ok(None) };
-        let files = self.files(&upload.id).await?.unwrap_or_default();
-        let file = match self.mine(&files, now) {
-            Some(file) => found_file(file),
-            None if files.is_empty() => FoundFile::None,
-            None => FoundFile::Other,
-        };
-        Ok(Some(Found { id: upload.id.clone(), state: state(upload).unwrap_or_default(), file }))
-    }
-
-    /// The files of an upload. `None`: the upload does not exist any more.
-    async fn files(&self, upload: &str) -> Result<Option<Vec<BuildUploadFile>>, RemoteError> {
-        let path = format!("/v1/buildUploads/{upload}/buildUploadFiles");
-        let request = Request::get(path).with("limit", "50");
-        let files: Option<Many<documents::BuildUploadFile>> = self.session.find(request).await?;
-        Ok(files.map(|files| files.data))
-    }
-
-    /// The file in an upload: one that Apple has whole, or the last place for it that
-    /// can still be used.
-    fn mine<'f>(
-        &self,
-        files: &'f [BuildUploadFile],
-        upload: &Upload,
-    ) -> Option<&'f BuildUploadFile> {
-        let is_whole = |file: &BuildUploadFile| found_file(file) == FoundFile::Whole;
-        // A place that refuses parts may do so because another publication sent them all.
-        let mine = |file: &&BuildUploadFile| {
-            let is_usable = is_whole(file) || !upload.spent.contains(&file.id);
-            is_usable && rules::is_same(&file.attributes, self.file)
-        };
-        let whole = files.iter().filter(mine).find(|file| is_whole(file));
-        whole.or_else(|| files.iter().rfind(mine))
-    }
-
-    async fn has_build(&self, app: &str) -> Result<bool, RemoteError> {
-        let request = Request::get("/v1/builds")
-            .with("filter[app]", app)
-            .with("filter[version]", &self.file.build_number)
-            .with("filter[preReleaseVersion.version]", &self.file.version)
-            .with("filter[preReleaseVersion.platform]", "IOS")
-            .with("limit", "1");
-        let builds: Many<documents::Anything> = self.session.read(request).await?;
-        Ok(!builds.data.is_empty())
+        Ok(StepReport::saying("Apple has processed the build."))
     }
 }
 
 /// The upload is gone, such as one that somebody deleted: everything begins again.
-fn start_again(upload: &mut Upload) -> Done {
+fn start_again(upload: &mut Upload) -> StepReport {
     *upload = Upload { app: upload.app.take(), ..Upload::default() };
-    Done::after(SOON).and_say("The upload has disappeared from App Store Connect; it begins again.")
-}
-
-fn found_file(file: &BuildUploadFile) -> FoundFile {
-    match delivery(file) {
-        "AWAITING_UPLOAD" => FoundFile::This(place(file)),
-        // Its upload fails too, and then does not count any more.
-        "FAILED" => FoundFile::Other,
-        _ => FoundFile::Whole,
-    }
-}
-
-fn delivery(file: &BuildUploadFile) -> &str {
-    let state = file.attributes.asset_delivery_state.as_ref();
-    state.and_then(|state| state.state.as_deref()).unwrap_or("AWAITING_UPLOAD")
-}
-
-fn place(file: &BuildUploadFile) -> Place {
-    let operations = file.attributes.upload_operations.iter().flatten();
-    let parts = operations.map(|operation| Part {
-        method: operation.method.clone(),
-        url: operation.url.clone(),
-        headers: (operation.request_headers.iter())
-            .map(|header| (header.name.clone(), header.value.clone()))
-            .collect(),
-        offset: operation.offset,
-        length: operation.length,
-    });
-    Place { id: file.id.clone(), parts: parts.collect(), sent: 0 }
+    StepReport::after(SOON)
+        .and_say("The upload has disappeared from App Store Connect; it begins again.")
 }
 
 fn app_id(upload: &Upload) -> Result<&str, RemoteError> {

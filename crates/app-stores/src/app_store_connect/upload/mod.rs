@@ -6,6 +6,8 @@
 
 #[cfg(feature = "clients")]
 mod client;
+#[cfg(feature = "clients")]
+mod lookup;
 mod progress;
 #[cfg(feature = "clients")]
 mod rules;
@@ -18,5 +20,5 @@ pub use progress::Upload;
 #[cfg(feature = "clients")]
 pub(crate) use {
     client::Uploader,
-    rules::{Step, next, numbers},
+    rules::{UploadStep, next, numbers},
 };

@@ -16,7 +16,7 @@ pub struct Upload {
     pub(crate) id: Option<String>,
     /// How often the upload that another publication opened was looked at.
     pub(crate) waited: u32,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<FileReservation>,
     /// The places that cannot be used any more.
     pub(crate) spent: Vec<String>,
     /// Apple was told that the file is complete.
@@ -45,10 +45,10 @@ pub(crate) struct AppRecord {
 /// A place for the file, and what is to be sent there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Place {
+pub(crate) struct FileReservation {
     /// Apple's id of the file.
     pub id: String,
-    pub parts: Vec<Part>,
+    pub parts: Vec<FilePart>,
     /// How many parts were sent.
     pub sent: usize,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Place {
 /// while, so the `Debug` output leaves them out.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Part {
+pub(crate) struct FilePart {
     pub method: String,
     pub url: String,
     pub headers: Vec<(String, String)>,
@@ -65,20 +65,20 @@ pub(crate) struct Part {
     pub length: u64,
 }
 
-impl Place {
+impl FileReservation {
     /// Whether the parts make up a file of this size.
     #[cfg(feature = "clients")]
     pub(crate) fn covers(&self, size: u64) -> bool {
-        let end = |next: u64, part: &Part| {
+        let end = |next: u64, part: &FilePart| {
             (part.offset == next).then(|| next.checked_add(part.length)).flatten()
         };
-        let mut parts: Vec<&Part> = self.parts.iter().collect();
+        let mut parts: Vec<&FilePart> = self.parts.iter().collect();
         parts.sort_by_key(|part| part.offset);
         parts.into_iter().try_fold(0, end) == Some(size)
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for FilePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Part({}+{})", self.offset, self.length)
     }

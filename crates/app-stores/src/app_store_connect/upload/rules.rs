@@ -4,7 +4,7 @@
 //! Source: "CFBundleShortVersionString" and "CFBundleVersion" of Apple, and "TN2420: Version Numbers
 //! and Build Numbers".
 
-use super::progress::{Place, Upload};
+use super::progress::{FileReservation, Upload};
 use crate::{AppFile, app_store_connect::documents::BuildUploadFile};
 use contract::artifacts::ArtifactKind;
 
@@ -18,7 +18,7 @@ pub(super) const MOST_PLACES: usize = 5;
 
 /// A step of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum UploadStep {
     /// Find the app by its bundle identifier.
     FindApp,
     /// Look for an upload or a build of this version and build number.
@@ -40,18 +40,18 @@ pub(crate) enum Step {
 }
 
 /// The next step. `None`: the build can be used.
-pub(crate) fn next(upload: &Upload) -> Option<Step> {
+pub(crate) fn next(upload: &Upload) -> Option<UploadStep> {
     Some(match upload {
-        Upload { app: None, .. } => Step::FindApp,
+        Upload { app: None, .. } => UploadStep::FindApp,
         Upload { is_usable: true, .. } => return None,
-        Upload { build: Some(_), .. } => Step::FollowBuild,
-        Upload { id: None, opens: false, .. } => Step::Look,
-        Upload { id: None, opens: true, .. } => Step::Open,
-        Upload { delivered: true, .. } => Step::FollowUpload,
-        Upload { committed: true, .. } => Step::FollowFile,
-        Upload { place: None, .. } => Step::AskForPlace,
-        upload if upload.has_sent_parts() => Step::Commit,
-        _ => Step::SendPart,
+        Upload { build: Some(_), .. } => UploadStep::FollowBuild,
+        Upload { id: None, opens: false, .. } => UploadStep::Look,
+        Upload { id: None, opens: true, .. } => UploadStep::Open,
+        Upload { delivered: true, .. } => UploadStep::FollowUpload,
+        Upload { committed: true, .. } => UploadStep::FollowFile,
+        Upload { place: None, .. } => UploadStep::AskForPlace,
+        upload if upload.has_sent_parts() => UploadStep::Commit,
+        _ => UploadStep::SendPart,
     })
 }
 
@@ -112,7 +112,7 @@ pub(super) fn is_same(at_apple: &BuildUploadFile, file: &AppFile) -> bool {
 
 /// An upload of this version and build number that Apple has.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundUpload {
     pub id: String,
     /// `AWAITING_UPLOAD`, `PROCESSING` or `COMPLETE`; one that failed does not count.
     pub state: String,
@@ -125,14 +125,14 @@ pub(super) enum FoundFile {
     /// Of other bytes, or nobody can tell of which.
     Other,
     /// This file, with what is to be sent of it.
-    This(Place),
+    This(FileReservation),
     /// This file, and Apple was told that it is complete.
     Whole,
 }
 
 /// What a look showed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Seen {
+pub(super) enum Availability {
     /// Nobody has used the version and build number.
     Free,
     /// Another publication of the same file works on the upload.
@@ -144,17 +144,17 @@ pub(super) enum Seen {
 }
 
 /// What a look at the uploads showed. `opens`: this publication opened one, or was about to.
-pub(super) fn judge(found: Option<Found>, now: &Upload, file: &AppFile) -> Seen {
-    let Some(found) = found else { return Seen::Free };
+pub(super) fn judge(found: Option<FoundUpload>, now: &Upload, file: &AppFile) -> Availability {
+    let Some(found) = found else { return Availability::Free };
     let is_waiting = found.state == "AWAITING_UPLOAD";
     let is_ours = now.opens || now.waited >= MOST_LOOKS;
     let id = Some(found.id);
-    let follow = |upload: Upload| Seen::Use(Box::new(upload));
+    let follow = |upload: Upload| Availability::Use(Box::new(upload));
     match found.file {
         FoundFile::Whole => {
             follow(Upload { id, committed: true, delivered: !is_waiting, ..now.clone() })
         }
-        FoundFile::This(_) | FoundFile::None if is_waiting && !is_ours => Seen::Wait,
+        FoundFile::This(_) | FoundFile::None if is_waiting && !is_ours => Availability::Wait,
         FoundFile::This(place) if is_waiting => {
             follow(Upload { id, place: Some(place), ..now.clone() })
         }
@@ -162,13 +162,13 @@ pub(super) fn judge(found: Option<Found>, now: &Upload, file: &AppFile) -> Seen 
             follow(Upload { id, committed: true, delivered: true, ..now.clone() })
         }
         FoundFile::None if is_waiting => follow(Upload { id, ..now.clone() }),
-        FoundFile::Other if is_waiting => Seen::Taken(format!(
+        FoundFile::Other if is_waiting => Availability::Taken(format!(
             "App Store Connect has an unfinished upload of another file as build {} of version {}. \
              Delete it there, under TestFlight, Build Uploads, or raise the build number and build \
              again.",
             file.build_number, file.version
         )),
-        FoundFile::None | FoundFile::Other => Seen::Taken(taken(file)),
+        FoundFile::None | FoundFile::Other => Availability::Taken(taken(file)),
     }
 }
 
@@ -235,50 +235,50 @@ mod tests {
         while let Some(step) = next(&upload) {
             steps.push(step);
             match step {
-                Step::FindApp => {
+                UploadStep::FindApp => {
                     let (id, name, language) = ("1".into(), "A".into(), "en-US".into());
                     upload.app = Some(super::super::AppRecord { id, name, language });
                 }
-                Step::Look => upload.opens = true,
-                Step::Open => upload.id = Some("2".into()),
-                Step::AskForPlace => {
-                    upload.place = Some(Place { id: "3".into(), parts: vec![], sent: 0 });
+                UploadStep::Look => upload.opens = true,
+                UploadStep::Open => upload.id = Some("2".into()),
+                UploadStep::AskForPlace => {
+                    upload.place = Some(FileReservation { id: "3".into(), parts: vec![], sent: 0 });
                 }
-                Step::Commit => upload.committed = true,
-                Step::FollowFile => upload.delivered = true,
-                Step::FollowUpload => {
+                UploadStep::Commit => upload.committed = true,
+                UploadStep::FollowFile => upload.delivered = true,
+                UploadStep::FollowUpload => {
                     let (id, expires_at) = ("4".into(), None);
                     upload.build = Some(super::super::progress::BuildRecord { id, expires_at });
                 }
-                Step::FollowBuild => upload.is_usable = true,
-                Step::SendPart => unreachable!("there are no parts"),
+                UploadStep::FollowBuild => upload.is_usable = true,
+                UploadStep::SendPart => unreachable!("there are no parts"),
             }
         }
-        use Step::*;
+        use UploadStep::*;
         let all = [FindApp, Look, Open, AskForPlace, Commit, FollowFile, FollowUpload, FollowBuild];
         assert_eq!(steps, all);
     }
 
     #[test]
     fn an_upload_of_the_same_file_is_used_and_no_other() {
-        let place = || Place { id: "f".into(), parts: vec![], sent: 0 };
+        let place = || FileReservation { id: "f".into(), parts: vec![], sent: 0 };
         let (waiting, done) = ("AWAITING_UPLOAD", "COMPLETE");
         let seen = |state: &str, found: FoundFile, now: &Upload| {
-            let found = Found { id: "u".into(), state: state.into(), file: found };
+            let found = FoundUpload { id: "u".into(), state: state.into(), file: found };
             match judge(Some(found), now, &file()) {
-                Seen::Use(upload) if upload.delivered => "follows the build",
-                Seen::Use(upload) if upload.committed => "follows the file",
-                Seen::Use(upload) if upload.place.is_some() => "sends",
-                Seen::Use(_) => "asks for a place",
-                Seen::Wait => "waits",
-                Seen::Taken(_) => "refuses",
-                Seen::Free => "is free",
+                Availability::Use(upload) if upload.delivered => "follows the build",
+                Availability::Use(upload) if upload.committed => "follows the file",
+                Availability::Use(upload) if upload.place.is_some() => "sends",
+                Availability::Use(_) => "asks for a place",
+                Availability::Wait => "waits",
+                Availability::Taken(_) => "refuses",
+                Availability::Free => "is free",
             }
         };
         let new = Upload::default();
         let opens = Upload { opens: true, ..Upload::default() };
         let patient = Upload { waited: MOST_LOOKS, ..Upload::default() };
-        assert_eq!(judge(None, &new, &file()), Seen::Free);
+        assert_eq!(judge(None, &new, &file()), Availability::Free);
         for (state, found, by_new, by_opener) in [
             (waiting, FoundFile::None, "waits", "asks for a place"),
             (waiting, FoundFile::This(place()), "waits", "sends"),

@@ -35,7 +35,7 @@ impl State {
             state: S::Created,
             total: None,
             lines: Vec::new(),
-            building: commerce::Progress::default(),
+            building: commerce::OrderProgress::default(),
             order: None,
             order_paid: false,
             opened: None,
@@ -250,7 +250,7 @@ impl State {
                 self.rest()
             }
             Outcome::Cancelled => {
-                self.building = commerce::Progress::default();
+                self.building = commerce::OrderProgress::default();
                 self.rest()
             }
             Outcome::Closed => Step::remove(),

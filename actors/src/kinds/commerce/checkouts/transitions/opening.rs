@@ -15,7 +15,7 @@ use contract::{
     checkouts::CheckoutState,
     money::{Amount, Money},
 };
-use payments::{Line, Opened, Plan, RemoteError};
+use payments::{Line, PaymentPage, Plan, RemoteError};
 use std::time::Duration;
 
 impl State {
@@ -84,7 +84,7 @@ impl State {
         self.open(built.total, lines)
     }
 
-    pub(super) fn opened(mut self, now: Timestamp, opened: Opened) -> Step<Checkouts> {
+    pub(super) fn opened(mut self, now: Timestamp, opened: PaymentPage) -> Step<Checkouts> {
         if opened.url.is_none() {
             // The answer with the address was lost, and the provider does not open a second page.
             self.opened = Some(opened);

@@ -10,7 +10,7 @@ use crate::{
         },
         world::World,
     },
-    ports::ci::{BegunRun, Ci, CiError, Phase, Wanted},
+    ports::ci::{BegunRun, Ci, CiError, Phase, RunRequest},
     runtime::resource::Retry,
 };
 use contract::BuildId;
@@ -53,7 +53,7 @@ pub(in crate::kinds::delivery::builds) async fn dispatch(
             (git_ref.unwrap_or_default(), [("build_id", id.to_string()), platform, service])
         }
     };
-    let wanted = Wanted { workflow: run.workflow.file(), git_ref, inputs: inputs.into() };
+    let wanted = RunRequest { workflow: run.workflow.file(), git_ref, inputs: inputs.into() };
     done(match ci.dispatch(&run.repository, &wanted).await {
         Ok(Some(begun)) => {
             let url = begun.url.as_ref().map(|url| url.as_str()).unwrap_or_default();

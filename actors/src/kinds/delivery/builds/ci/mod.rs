@@ -11,7 +11,7 @@ pub(super) use effects::{cancel, dispatch, find, follow};
 
 use super::rules::{BuildClaim, Builds};
 use crate::{
-    ports::ci::{BegunRun, Progress},
+    ports::ci::{BegunRun, RunProgress},
     runtime::store::{Keyed, Store},
 };
 use contract::{
@@ -128,7 +128,7 @@ pub enum RunOutcome {
 /// What the service saw of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// The verified artifact, if the run succeeded.
     pub made: Option<ArtifactId>,
     /// The key of the record of new log lines.

@@ -1,7 +1,7 @@
 //! What an order asks of Google Play, checked as far as that needs no answer of Google. Pure.
 
-use super::{progress::Wish, track::Ours};
-use crate::{Order, RemoteError};
+use super::{change::Ours, progress::Wish};
+use crate::{PublicationOrder, RemoteError};
 use contract::{
     Notes,
     artifacts::ArtifactKind,
@@ -13,16 +13,18 @@ const LONGEST_NOTES: usize = 500;
 const HIGHEST_PRIORITY: u8 = 5;
 
 /// What an order asks.
-pub(super) struct Asked<'a> {
-    pub order: &'a Order<GooglePlayOptions>,
+pub(super) struct PlayOrder<'a> {
+    pub order: &'a PublicationOrder<GooglePlayOptions>,
     /// The version code.
     pub code: u64,
     pub track: &'a str,
     pub wish: Wish,
 }
 
-impl<'a> Asked<'a> {
-    pub fn of(order: &'a Order<GooglePlayOptions>) -> Result<Asked<'a>, RemoteError> {
+impl<'a> PlayOrder<'a> {
+    pub fn of(
+        order: &'a PublicationOrder<GooglePlayOptions>,
+    ) -> Result<PlayOrder<'a>, RemoteError> {
         let refused = |why: String| Err(RemoteError::Refused(why));
         let options = &order.options;
         let Some(track) = &options.track else {
@@ -52,7 +54,7 @@ impl<'a> Asked<'a> {
             }
         }
         let wish = Wish { wanted: order.wanted, draft: options.draft };
-        Ok(Asked { order, code, track: track.as_str(), wish })
+        Ok(PlayOrder { order, code, track: track.as_str(), wish })
     }
 
     /// The release, in an app with this default language.
