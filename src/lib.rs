@@ -10,5 +10,6 @@ pub mod http;
 pub mod process;
 pub mod secrets;
 pub mod serve;
+pub mod stop;
 pub mod telemetry;
 pub mod wiring;

@@ -9,7 +9,9 @@ use crate::{
         paced::Paced,
         proxy::{HalfClose, Watched},
     },
-    process, secrets, telemetry,
+    process, secrets,
+    stop::{Signals, Stop},
+    telemetry,
     wiring::{self, Wired},
 };
 use actix::Addr;
@@ -41,10 +43,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::oneshot,
-};
+use tokio::sync::oneshot;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
@@ -66,11 +65,6 @@ const PIECE: usize = 64 << 10;
 const LINGER: Duration = Duration::from_secs(5);
 /// How long a connection may stay idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-
-/// How often a broken store is looked at.
-const LOOKS_EVERY: Duration = Duration::from_secs(1);
-/// The shortest time from one start to the next one that the service makes itself.
-const STARTS_EVERY: Duration = Duration::from_secs(10);
 
 /// How the server ended.
 enum Ended {
@@ -198,56 +192,6 @@ fn serve_calls(
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
     listener.serve(Server::build().disable_signals(), app)
-}
-
-/// Why the server stops.
-enum Stop {
-    /// Calls that are under way may end.
-    Soon,
-    AtOnce,
-    /// See [`Ended::MayGoOn`].
-    ToGoOn,
-}
-
-/// The signals that stop the server. The servers of actix do not hear them themselves: the one that stops
-/// first would stop the threads of the other.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    quit: Signal,
-}
-
-impl Signals {
-    fn hear() -> Result<Signals, String> {
-        let hear = |kind| signal(kind).map_err(|e| format!("signals cannot be heard: {e}"));
-        Ok(Signals {
-            terminate: hear(SignalKind::terminate())?,
-            interrupt: hear(SignalKind::interrupt())?,
-            quit: hear(SignalKind::quit())?,
-        })
-    }
-
-    /// Waits until the server must stop.
-    async fn reason_to_stop(mut self, platform: &Platform) -> Stop {
-        tokio::select! {
-            _ = self.terminate.recv() => Stop::Soon,
-            _ = self.interrupt.recv() => Stop::AtOnce,
-            _ = self.quit.recv() => Stop::AtOnce,
-            () = room_again(platform) => Stop::ToGoOn,
-        }
-    }
-}
-
-/// Waits until a full disk that broke the store has room again.
-async fn room_again(platform: &Platform) {
-    let world = &platform.world;
-    world.ports.clock.sleep(STARTS_EVERY).await;
-    while !world.store.raw().would_open_again() {
-        world.ports.clock.sleep(LOOKS_EVERY).await;
-    }
-    tracing::error!(
-        "the disk was full when the store wrote, and has room again: the service starts again"
-    );
 }
 
 /// Ends threads and the work on them. What is dropped with it ends too, such as the programs that it runs.

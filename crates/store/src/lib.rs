@@ -64,6 +64,7 @@ mod change;
 mod check;
 mod committer;
 mod dump;
+mod error;
 mod keys;
 mod list;
 mod lock;
@@ -77,11 +78,13 @@ mod sled_rows;
 
 pub use change::Change;
 pub use check::Finding;
+pub use error::StoreError;
 pub use list::List;
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
 use cache::{Cache, Cached};
 use committer::{Committer, Job, Vitals};
+use error::{io, read_failed};
 use memory_rows::MemoryRows;
 use room::Room;
 use rows::{Order, Rows};
@@ -94,50 +97,6 @@ use std::{
     thread,
 };
 use tokio::sync::oneshot;
-
-/// Why the store refused a read or a change.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// A record was written since the caller read it. Nothing of the change was written.
-    #[error("{tree}/{key} changed since it was read")]
-    Stale {
-        /// The kind of the record, [`Record::TREE`].
-        tree: &'static str,
-        /// The key of the record, as text.
-        key: String,
-    },
-    /// Another record holds a unique value. Nothing of the change was written.
-    #[error("{claim} is taken")]
-    Taken {
-        /// The claim as [`Record::claims`] spells it.
-        claim: String,
-    },
-    /// A newer version of the program wrote the record, the record is damaged, or the disk did not
-    /// return it.
-    #[error("{0}")]
-    Unreadable(String),
-    /// JSON cannot hold the record. Nothing of the change was written.
-    #[error("{0}")]
-    Unwritable(String),
-    /// Another process has the directory open.
-    #[error("{0}")]
-    InUse(String),
-    /// A file of the store is not what was written, and acknowledged changes would be missing. The
-    /// message names the file, what is not affected, and the command that goes on.
-    #[error("{0}")]
-    Damaged(String),
-    /// The store takes no changes: its queue is full, it is closed, or an earlier write failed.
-    /// Nothing of the change was written. Reads return this only after a batch was written in part.
-    #[error("{0}")]
-    Busy(String),
-    /// The disk has no room. Nothing of the change was written, and the store goes on when there is
-    /// room again.
-    #[error("the disk of the store is full: make room")]
-    NoRoom,
-    /// The disk refused. Whether the change is on the disk is unknown.
-    #[error("the store's disk: {0}")]
-    Io(String),
-}
 
 /// The first parts of the keys of index entries and unique claims.
 const INDEX: &str = "index";
@@ -390,14 +349,6 @@ impl Inner {
         };
         bytes.map(decode).transpose()
     }
-}
-
-pub(crate) fn io(e: impl std::fmt::Display) -> StoreError {
-    StoreError::Io(e.to_string())
-}
-
-pub(crate) fn read_failed(e: impl std::fmt::Display) -> StoreError {
-    StoreError::Unreadable(format!("the store's disk: {e}"))
 }
 
 /// Waits until a thread has ended, also by a panic.
