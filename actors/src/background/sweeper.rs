@@ -137,8 +137,8 @@ async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fau
     Ok(())
 }
 
-/// Unless the clock is certain, a resource that would be removed is not told. A record that cannot be read
-/// is passed over.
+/// Tells the owner of a resource that its time has come. Unless the clock is certain, a resource that would
+/// be removed is not told. A record that cannot be read is passed over.
 async fn tell<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) {
     let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
     let is_allowed = is_certain || !R::expires(&seen.state);

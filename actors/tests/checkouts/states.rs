@@ -16,7 +16,7 @@ use contract::{
     checkouts::{CheckoutState as S, Customer, PaymentProvider, Reference},
     money::{Amount, Money},
 };
-use payments::{Dispute, Payment, PaymentPage, PaymentStatus, Plan, RemoteError};
+use payments::{DisputeState, Payment, PaymentPage, PaymentStatus, Plan, RemoteError};
 use std::{collections::BTreeSet, fmt, time::Duration};
 use ulid::Ulid;
 
@@ -119,7 +119,7 @@ impl Seen {
             Seen::Paid => paid(),
             Seen::Refunded => Payment { refunded: 400, ..paid() },
             Seen::GivenBack => Payment { refunded: 1000, ..paid() },
-            Seen::Disputed => Payment { dispute: Some(Dispute::Open), ..paid() },
+            Seen::Disputed => Payment { dispute: Some(DisputeState::Open), ..paid() },
             Seen::OtherSum => Payment { amount: Some(eur(1)), ..paid() },
             Seen::OtherSumGivenBack => Payment { amount: Some(eur(1)), refunded: 1, ..paid() },
             Seen::OtherCurrency => {
@@ -481,7 +481,7 @@ fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
         assert!(known >= given_back, "refunds are recorded: {told}");
         if seen == Seen::Disputed {
             let dispute = state.payment.as_ref().and_then(|payment| payment.dispute);
-            assert_eq!(dispute, Some(Dispute::Open), "{told}");
+            assert_eq!(dispute, Some(DisputeState::Open), "{told}");
         }
         if seen.payment().is_some_and(|payment| payment.status == PaymentStatus::Paid) {
             let is_known = has_money(state) || state.state == S::AmountMismatch;

@@ -119,7 +119,7 @@ impl Proxy {
     fn caddy(scratch: &Path, workers: usize, prefix: &str, to: SocketAddr) -> Outcome<Proxy> {
         let address = local(free_port()?);
         let configuration = format!(
-            "{{\n admin off\n auto_https off\n persist_config off\n}}\n\
+            "{{\n admin off\n auto_https off\n}}\n\
              http://{address} {{\n handle_path {prefix}/* {{\n  reverse_proxy {to} {{\n\
              \x20  header_up X-Forwarded-Prefix {prefix}\n\
              \x20  transport http {{\n    keepalive_idle_conns_per_host 128\n   }}\n  }}\n }}\n}}\n"

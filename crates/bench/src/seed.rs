@@ -1,6 +1,9 @@
 //! Writes records to a store before the service opens it, with the index entries of the service.
 
-use crate::outcome::{Explain, Outcome};
+use crate::{
+    outcome::{Explain, Outcome},
+    server::Server,
+};
 use actors::{
     kinds::{
         delivery::{
@@ -32,8 +35,12 @@ pub const MADE: Timestamp = Timestamp::from_millis(1_750_000_000_000);
 /// Records of one change. A larger change is not faster.
 const BATCH: usize = 1000;
 
-/// Opens the store of a stopped service.
+/// Opens the store of a stopped service. One that never started is started once, which makes its keys: the
+/// service opens a store that was written only with the keys that belong to it.
 pub fn open(home: &Path) -> Outcome<Store> {
+    if !home.join("data/run").exists() {
+        Server::start(home, 1)?.stop()?;
+    }
     Store::open(&home.join("data/run/store"), &trees(), Memory::default()).or_say("the store")
 }
 

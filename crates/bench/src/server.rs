@@ -59,7 +59,8 @@ impl Server {
         while server.client.get("/readyz").is_none_or(|answer| answer.status != 200) {
             let ended = server.child.try_wait().or_say("the service")?.is_some();
             if ended || begun.elapsed() > START_WITHIN {
-                return Err(format!("the service did not start: see {}/log", home.display()));
+                let log = std::fs::read_to_string(home.join("log")).unwrap_or_default();
+                return Err(format!("the service did not start: {}", log.trim()));
             }
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -25,7 +25,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     actix_rt::System::new().block_on(seed::projects(&store, RESOURCES))?;
     store.close();
     drop(store);
-    // The first start makes keys and an administrator, so it does not count.
+    // The first start of the empty store makes its keys, so it does not count.
     start(full.path())?;
     start(empty.path())?;
     let (mut ours, mut yardstick) = (Vec::new(), Vec::new());

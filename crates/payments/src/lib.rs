@@ -16,11 +16,12 @@ pub mod stripe;
 mod subscription;
 
 pub use amounts::{NotCharged, check_amount, check_currency};
+pub use contract::checkouts::{DisputeState, SubscriptionStatus};
 pub use key::{Key, PaystackKey, SecretText, StripeKey};
 pub use notice::{About, Notice, NoticeRefused, Signature, read_notice};
-pub use payment::{Dispute, Line, Payment, PaymentOrder, PaymentPage, PaymentStatus};
+pub use payment::{Line, Payment, PaymentOrder, PaymentPage, PaymentStatus};
 pub use remote::RemoteError;
-pub use subscription::{Plan, Subscription, SubscriptionStatus};
+pub use subscription::{Plan, Subscription};
 
 use async_trait::async_trait;
 use contract::{

@@ -2,7 +2,7 @@
 
 use contract::{
     Timestamp,
-    checkouts::{Customer, Reference},
+    checkouts::{Customer, DisputeState, Reference},
     money::{Amount, Money},
     text::{PlanCode, WebUrl},
 };
@@ -83,7 +83,7 @@ pub struct Payment {
     /// How much was given back, in the minor unit.
     pub refunded: u64,
     /// The dispute about it.
-    pub dispute: Option<Dispute>,
+    pub dispute: Option<DisputeState>,
 }
 
 /// Where a payment stands.
@@ -101,16 +101,4 @@ pub enum PaymentStatus {
     Abandoned,
     /// The page is closed, and was not paid. That is certain.
     Expired,
-}
-
-/// A dispute: the bank of the buyer asks for the money back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Dispute {
-    /// It is not decided.
-    Open,
-    /// The money stays.
-    Won,
-    /// The money went back.
-    Lost,
 }

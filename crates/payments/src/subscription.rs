@@ -1,6 +1,6 @@
 //! Plans, and subscriptions to them.
 
-use contract::{Email, Timestamp, money::Money, text::PlanCode};
+use contract::{Email, Timestamp, checkouts::SubscriptionStatus, money::Money, text::PlanCode};
 use serde::{Deserialize, Serialize};
 
 /// A plan that buyers subscribe to.
@@ -33,20 +33,4 @@ pub struct Subscription {
     pub said: String,
     /// Why the last renewal failed, in the provider's words. `None` if it did not.
     pub renewal_failure: Option<String>,
-}
-
-/// Where a subscription stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum SubscriptionStatus {
-    /// The first payment is missing.
-    Incomplete,
-    /// It is paid, or on trial.
-    Active,
-    /// It is paid until the end of the period, and does not go on.
-    Ending,
-    /// A renewal failed. The provider tries again.
-    PastDue,
-    /// It is over.
-    Ended,
 }

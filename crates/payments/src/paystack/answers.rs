@@ -2,7 +2,7 @@
 //!
 //! `status` at the top says only that the call was understood. What happened is in `data`.
 
-use crate::{Dispute, Payment, PaymentStatus, Plan, RemoteError, amounts::Amounts};
+use crate::{DisputeState, Payment, PaymentStatus, Plan, RemoteError, amounts::Amounts};
 use contract::{Timestamp, text::PlanCode};
 use remote::{HttpAnswer, quotation};
 use serde::{
@@ -206,7 +206,7 @@ impl Transaction {
     }
 
     /// The newest dispute.
-    pub fn dispute(&self, disputes: &[DisputeData]) -> Option<Dispute> {
+    pub fn dispute(&self, disputes: &[DisputeData]) -> Option<DisputeState> {
         let own = disputes.iter().filter(|dispute| self.is_named_by(&dispute.transaction));
         own.max_by_key(|dispute| dispute.created_at.clone()).map(DisputeData::dispute)
     }
@@ -221,11 +221,11 @@ impl Transaction {
 impl DisputeData {
     /// Source: "Resolve a dispute" in "Manage disputes" of Paystack's documentation: a dispute that
     /// is accepted gives the money back, a declined one does not.
-    fn dispute(&self) -> Dispute {
+    fn dispute(&self) -> DisputeState {
         match (self.status.as_str(), self.resolution.as_deref()) {
-            (_, Some("declined")) => Dispute::Won,
-            (_, Some(accepted)) if accepted.ends_with("accepted") => Dispute::Lost,
-            _ => Dispute::Open,
+            (_, Some("declined")) => DisputeState::Won,
+            (_, Some(accepted)) if accepted.ends_with("accepted") => DisputeState::Lost,
+            _ => DisputeState::Open,
         }
     }
 }
@@ -294,7 +294,7 @@ mod tests {
             dispute(8, json!("merchant-accepted"), "2026-01-03T00:00:00.000Z"),
         ]);
         let disputes: Vec<DisputeData> = serde_json::from_value(disputes).unwrap();
-        assert_eq!(transaction.dispute(&disputes), Some(Dispute::Won));
+        assert_eq!(transaction.dispute(&disputes), Some(DisputeState::Won));
         assert_eq!(transaction.dispute(&disputes[2..]), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What Stripe answers.
 
-use crate::{Dispute, Payment, PaymentStatus, RemoteError, amounts::Amounts};
+use crate::{DisputeState, Payment, PaymentStatus, RemoteError, amounts::Amounts};
 use contract::{
     Timestamp,
     checkouts::Reference,
@@ -299,13 +299,13 @@ struct DisputeData {
 impl Disputes {
     /// How the newest dispute about a charge stands. An inquiry, whose status begins with
     /// `warning_`, takes no money: closed, it is won.
-    pub fn newest(&self, charge: &str) -> Option<Dispute> {
+    pub fn newest(&self, charge: &str) -> Option<DisputeState> {
         let about = self.data.iter().filter(|dispute| dispute.charge.id() == charge);
         let newest = about.max_by_key(|dispute| dispute.created)?;
         Some(match newest.status.as_str() {
-            "won" | "warning_closed" | "prevented" => Dispute::Won,
-            "lost" | "charge_refunded" => Dispute::Lost,
-            _ => Dispute::Open,
+            "won" | "warning_closed" | "prevented" => DisputeState::Won,
+            "lost" | "charge_refunded" => DisputeState::Lost,
+            _ => DisputeState::Open,
         })
     }
 }
@@ -383,7 +383,7 @@ mod tests {
             dispute("ch_2", 4, "lost"),
         ];
         let disputes: Disputes = serde_json::from_value(json!({"data": data})).unwrap();
-        assert_eq!(disputes.newest("ch_1"), Some(Dispute::Won));
+        assert_eq!(disputes.newest("ch_1"), Some(DisputeState::Won));
         assert_eq!(disputes.newest("ch_3"), None);
     }
 }

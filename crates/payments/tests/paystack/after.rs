@@ -6,8 +6,8 @@ use crate::{
 };
 use contract::Timestamp;
 use payments::{
-    About, Dispute, Key, Notice, NoticeRefused, PaymentStatus, PaystackKey, Provider, SecretText,
-    Signature, paystack::Paystack, read_notice,
+    About, DisputeState, Key, Notice, NoticeRefused, PaymentStatus, PaystackKey, Provider,
+    SecretText, Signature, paystack::Paystack, read_notice,
 };
 use serde_json::{Value, json};
 
@@ -33,7 +33,8 @@ async fn refunds_and_disputes_are_looked_up() {
     let refunded = world.payment(order.reference).await;
     assert_eq!((refunded.status, refunded.refunded), (PaymentStatus::Paid, 5000));
 
-    let statuses = [("open", Dispute::Open), ("won", Dispute::Won), ("lost", Dispute::Lost)];
+    let statuses =
+        [("open", DisputeState::Open), ("won", DisputeState::Won), ("lost", DisputeState::Lost)];
     for (status, expected) in statuses {
         world.rig.dispute(&other.reference.to_string(), status);
         assert_eq!(world.payment(other.reference).await.dispute, Some(expected));

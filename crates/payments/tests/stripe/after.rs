@@ -6,8 +6,8 @@ use crate::{
 };
 use contract::Timestamp;
 use payments::{
-    About, Dispute, Key, Notice, NoticeRefused, PaymentStatus, Provider, SecretText, Signature,
-    StripeKey, read_notice,
+    About, DisputeState, Key, Notice, NoticeRefused, PaymentStatus, Provider, SecretText,
+    Signature, StripeKey, read_notice,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -33,12 +33,12 @@ async fn refunds_and_disputes_are_looked_up() {
     assert_eq!((payment.refunded, payment.amount), (200, Some(money(700, "UGX"))));
 
     let states = [
-        ("warning_needs_response", Dispute::Open),
-        ("needs_response", Dispute::Open),
-        ("under_review", Dispute::Open),
-        ("won", Dispute::Won),
-        ("warning_closed", Dispute::Won),
-        ("lost", Dispute::Lost),
+        ("warning_needs_response", DisputeState::Open),
+        ("needs_response", DisputeState::Open),
+        ("under_review", DisputeState::Open),
+        ("won", DisputeState::Won),
+        ("warning_closed", DisputeState::Won),
+        ("lost", DisputeState::Lost),
     ];
     for (status, expected) in states {
         world.tell(json!({"do": "dispute", "reference": shillings.reference, "status": status}));

@@ -6,12 +6,11 @@ use CheckoutState as S;
 use contract::{
     CheckoutId, Fault,
     checkouts::{
-        Checkout, CheckoutSession, CheckoutState, CheckoutStatus, DisputeState, PaymentStatus,
-        Reference, SubscriptionCheck,
+        Checkout, CheckoutSession, CheckoutState, CheckoutStatus, PaymentStatus, Reference,
+        SubscriptionCheck,
     },
     webhooks::EventType,
 };
-use payments::Dispute;
 
 /// The whole checkout.
 pub(crate) fn view(id: CheckoutId, state: &State) -> Checkout {
@@ -32,7 +31,7 @@ pub(crate) fn view(id: CheckoutId, state: &State) -> Checkout {
         paid: payment.filter(|_| is_paid).and_then(|payment| payment.amount.clone()),
         paid_at: payment.and_then(|payment| payment.paid_at),
         refunded_amount: payment.map_or(0, |payment| payment.refunded),
-        dispute: payment.and_then(|payment| payment.dispute).map(dispute),
+        dispute: payment.and_then(|payment| payment.dispute),
         provider_payment_id: payment.and_then(|payment| payment.id.clone()),
         order_code: state.order.as_ref().map(|order| order.code.clone()),
         subscription_id: state.subscription,
@@ -42,14 +41,6 @@ pub(crate) fn view(id: CheckoutId, state: &State) -> Checkout {
         settled_at: state.settled_at,
         created_at: state.created_at,
         expires_at: state.expires_at,
-    }
-}
-
-fn dispute(dispute: Dispute) -> DisputeState {
-    match dispute {
-        Dispute::Open => DisputeState::Open,
-        Dispute::Won => DisputeState::Won,
-        Dispute::Lost => DisputeState::Lost,
     }
 }
 

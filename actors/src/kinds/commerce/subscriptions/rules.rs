@@ -236,7 +236,7 @@ impl State {
     }
 
     fn seen(mut self, now: Timestamp, seen: Subscription) -> Step<Subscriptions> {
-        use payments::SubscriptionStatus as S;
+        use SubscriptionStatus as S;
         let regular = now + CHECKED_EVERY;
         self.due = match (seen.status, seen.period_end) {
             (S::Ended, _) => None,
@@ -274,14 +274,7 @@ impl State {
     }
 
     pub fn status(&self) -> SubscriptionStatus {
-        use payments::SubscriptionStatus as S;
-        match self.seen.as_ref().map(|seen| seen.status) {
-            None | Some(S::Incomplete) => SubscriptionStatus::Incomplete,
-            Some(S::Active) => SubscriptionStatus::Active,
-            Some(S::Ending) => SubscriptionStatus::Ending,
-            Some(S::PastDue) => SubscriptionStatus::PastDue,
-            Some(S::Ended) => SubscriptionStatus::Ended,
-        }
+        self.seen.as_ref().map_or(SubscriptionStatus::Incomplete, |seen| seen.status)
     }
 
     /// Whether the buyer may use what was paid for. A period that is over counts until the provider
