@@ -81,8 +81,15 @@ fn a_repository_is_classified_by_what_is_in_it_now() {
     assert_eq!(app["repository"], connected);
 
     world.git.commit(&managed());
+    let before = world.git.sent();
     let checked = world.check();
     assert_eq!((&checked["mode"], found(&checked)), (&json!("managed"), vec![]));
+    let of_new = world.git.sent() - before;
+    // A commit that was read before is not fetched again.
+    let again = world.check();
+    assert_eq!((&again["commit"], &again["mode"]), (&checked["commit"], &json!("managed")));
+    let of_known = world.git.sent() - before - of_new;
+    assert!(of_known * 2 < of_new, "{of_known} bytes for a known commit, {of_new} for a new one");
 
     // A repository stays managed, and says what is wrong in which line.
     let broken = CONFIG.replace("build/app.aab", "../app.aab");

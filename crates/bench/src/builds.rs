@@ -32,18 +32,23 @@ use std::{
 
 pub const METHOD: &str = "64 runners have a build each, and report 100 lines of 80 bytes with each \
     call; a reply comes when the lines are on the disk. The yardstick is a bare actix-web server \
-    that gets the same requests and makes three rows of 500 bytes durable for each of them. 8 apps \
-    have the same repository, on a server of this machine, and are checked without a pause; the \
-    yardstick is `git fetch --depth=1` of the same commit into an empty repository, 4 at a time, as \
-    the service does it. 2,000 builds run in a CI when the service starts; timed is until it has \
-    looked at each run once, at a server that says that nothing changed. The yardstick is a client \
-    that sends as many requests to that server, two at a time. Multiplied by the longest pause \
-    between two looks, a minute, the rate is the number of builds that can be followed.";
+    that gets the same requests and makes three rows of 500 bytes durable for each of them. The \
+    repository of 8 apps, on a server of this machine, is checked without a pause: first always under \
+    another address, so that no commit is known, and then under the same one. The yardstick is `git \
+    fetch --depth=1` of the same commit into an empty repository, 4 at a time, as the service does it. \
+    2,000 builds run in a CI when the service starts; timed is until it has looked at each run once, at \
+    a server that says that nothing changed. The yardstick is a client that sends as many requests to \
+    that server, two at a time. Multiplied by the longest pause between two looks, a minute, the rate \
+    is the number of builds that can be followed.";
 
 const RUNNERS: usize = 64;
 const LINES: usize = 100;
 const LINE: usize = 80;
 const REPOSITORIES: usize = 8;
+/// Addresses of the one repository that is checked.
+const ADDRESSES: u64 = 10_000;
+const CHECKS: f64 = 0.8;
+const CHECKS_BIND: &str = "CHECKSBIND";
 /// How many repositories of one host the service reads at a time.
 const READ_AT_A_TIME: usize = 4;
 const FOLLOWED: usize = 2_000;
@@ -51,7 +56,8 @@ const FOLLOWED: usize = 2_000;
 const LONGEST_PAUSE: f64 = 60.0;
 
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
-    Ok(vec![lines(pace)?, checks(pace)?, followed(pace)?])
+    let (lines, [new, known]) = (lines(pace)?, checks(pace)?);
+    Ok(vec![lines, new, known, followed(pace)?])
 }
 
 /// An app of a user without a rate limit.
@@ -192,12 +198,19 @@ fn repository(folder: &Path) -> Outcome<()> {
     git(folder, &["commit", "--quiet", "--message", "An app"])
 }
 
-fn checks(pace: Pace) -> Outcome<Row> {
+/// A check of a repository reads the commit that a branch has. Rows: of commits that no check has read
+/// before, and of commits that one has.
+fn checks(pace: Pace) -> Outcome<[Row; 2]> {
     let (home, folder) = (machine::scratch()?, machine::scratch()?);
-    repository(&folder.path().join("app.git"))?;
+    let repository_of = |number: u64| format!("app-{number}.git");
+    repository(&folder.path().join(repository_of(0)))?;
+    for number in 1..ADDRESSES {
+        let at = folder.path().join(repository_of(number));
+        std::os::unix::fs::symlink(repository_of(0), at).or_say("a link to the repository")?;
+    }
     let served = Git::start(folder.path())?;
     let host = format!("127.0.0.1:{}", served.port);
-    let url = format!("http://{host}/app.git");
+    let url = |number: u64| format!("http://{host}/{}", repository_of(number % ADDRESSES));
     let settings =
         [("SVC_GIT_PRIVATE_HOSTS", host.as_str()), ("SVC_DOCKER_HOST", "unix:///nonexistent")];
     let server = Server::start_with(home.path(), pace.http_workers(), &settings)?;
@@ -206,28 +219,42 @@ fn checks(pace: Pace) -> Outcome<Row> {
     while apps.len() < REPOSITORIES {
         apps.push(app(&server, &session)?);
     }
-    for app in &apps {
-        let connect = json!({"appId": app, "url": url});
-        server.client.call(Some(&session), "svc_connectRepository", &connect)?;
-    }
-    let ours = rate(REPOSITORIES, pace.seconds, |number, _| {
-        let app = json!({"appId": apps.get(number)});
-        let checked = server.client.call(Some(&session), "svc_checkRepository", &app)?;
+    let check = |function, params| {
+        let checked = server.client.call(Some(&session), function, &params)?;
         match checked.body.pointer("/result/mode").and_then(Value::as_str) {
             Some("managed") => Ok(()),
             _ => Err(format!("the check found {}", checked.body)),
         }
+    };
+    // A commit is known by the address that it was read from.
+    let addresses = AtomicU64::new(0);
+    let new = rate(REPOSITORIES, pace.seconds, |number, _| {
+        let url = url(addresses.fetch_add(1, Relaxed));
+        check("svc_connectRepository", json!({"appId": apps.get(number), "url": url}))
     })?;
-    let by_hand = rate(READ_AT_A_TIME, pace.seconds, |_, _| {
+    if addresses.into_inner() > ADDRESSES {
+        return Err("the repositories have too few addresses for a new one in each check".into());
+    }
+    let known = rate(REPOSITORIES, pace.seconds, |number, _| {
+        check("svc_checkRepository", json!({"appId": apps.get(number)}))
+    })?;
+    let fetch = rate(READ_AT_A_TIME, pace.seconds, |_, _| {
         let empty = machine::scratch()?;
         git(empty.path(), &["init", "--quiet", "--bare"])?;
-        git(empty.path(), &["fetch", "--quiet", "--depth=1", "--no-tags", &url, "HEAD"])
+        git(empty.path(), &["fetch", "--quiet", "--depth=1", "--no-tags", &url(0), "HEAD"])
     })?;
-    Ok(Row::new(
-        "checks of repositories",
-        (ours, format!("{ours:.1}/s")),
-        (by_hand, format!("{by_hand:.1}/s, `git fetch`")),
-    ))
+    let row = |what: &str, ours: f64| {
+        Row::new(
+            what,
+            (ours, format!("{ours:.1}/s")),
+            (fetch, format!("{fetch:.1}/s, `git fetch`")),
+        )
+        .at_least(CHECKS, CHECKS_BIND)
+    };
+    Ok([
+        row("checks of repositories, of commits not read before", new),
+        row("checks of repositories, of known commits", known),
+    ])
 }
 
 fn followed(pace: Pace) -> Outcome<Row> {

@@ -53,10 +53,19 @@ impl GroupCommit {
 
     /// Returns when the next write is on the disk.
     pub async fn write(&self) -> Outcome<()> {
+        self.submit()?.await.or_say("the committer")
+    }
+
+    /// Like [`write`](GroupCommit::write), for a thread that may sleep.
+    pub fn write_blocking(&self) -> Outcome<()> {
+        self.submit()?.blocking_recv().or_say("the committer")
+    }
+
+    fn submit(&self) -> Outcome<oneshot::Receiver<()>> {
         let (written, told) = oneshot::channel();
         let number = self.count.fetch_add(1, Relaxed);
         self.queue.send(Write { number, written }).or_say("the committer")?;
-        told.await.or_say("the committer")
+        Ok(told)
     }
 }
 

@@ -1,32 +1,41 @@
 //! Reads the files that make a repository managed. Fetches only the newest commit, its folders and
-//! these files, if the server can leave the rest out.
+//! these files, if the server can leave the rest out; and nothing, if the commit is known.
 
 use super::{Git, process::Repository, refusals::explained};
 use actors::ports::sources::{Inspected, Remote, Revision, SourceError};
-use contract::text::GitRef;
+use contract::text::{GitRef, GitUrl};
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 
 pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, SourceError> {
     let repository = git.open(remote, None).await?;
-    match repository.within_its_size(read(&repository, remote)).await {
+    match repository.within_its_size(read(git, &repository, remote)).await {
         Ok(inspected) => Ok(inspected),
         Err(e) => Err(explained(git, e, remote).await),
     }
 }
 
-async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, SourceError> {
-    let url = remote.url.as_str();
-    repository.run(&["config", "remote.origin.url", url]).await?;
-    let head = |branch: &str| format!("refs/heads/{branch}");
-    let (git_ref, wanted) = match &remote.revision {
-        Revision::Named(name) => (name.as_str().to_owned(), name.as_str().to_owned()),
-        Revision::Branch(branch) => (branch.as_str().to_owned(), head(branch.as_str())),
-        Revision::DefaultBranch => {
-            let branch = default_branch(repository).await?;
-            let head = head(&branch);
-            (branch, head)
+async fn read(
+    git: &Git,
+    repository: &Repository,
+    remote: &Remote,
+) -> Result<Inspected, SourceError> {
+    let url = &remote.url;
+    let (git_ref, wanted, newest) = match &remote.revision {
+        Revision::Named(name) => (name.as_str().to_owned(), name.as_str().to_owned(), None),
+        revision => {
+            let Tip { branch, commit } = tip(repository, url, revision).await?;
+            let wanted = format!("refs/heads/{branch}");
+            (branch, wanted, commit)
         }
     };
+    if let Some(commit) = newest
+        && let Some(files) = git.known.get(url, &commit)
+    {
+        return Ok(Inspected { commit, git_ref, files });
+    }
+    repository.init().await?;
+    // Under this name, git remembers what the server left out.
+    repository.run(&["config", "remote.origin.url", url.as_str()]).await?;
     let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin"];
     repository.run(&[&fetch[..], &[wanted.as_str()]].concat()).await?;
     let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
@@ -38,14 +47,35 @@ async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, Sou
         config: content(repository, &listed, CONFIG).await?,
         workflow: content(repository, &listed, WORKFLOW).await?,
     };
+    git.known.add(url, &commit, files.clone());
     Ok(Inspected { commit, git_ref, files })
 }
 
-/// The branch that `HEAD` of the server names.
-async fn default_branch(repository: &Repository) -> Result<String, SourceError> {
-    let told = repository.run(&["ls-remote", "--symref", "origin", "HEAD"]).await?;
-    let named =
-        told.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD"));
+/// The end of a branch.
+struct Tip {
+    branch: String,
+    /// The newest commit. `None`: the server does not name the branch.
+    commit: Option<String>,
+}
+
+/// Asks the server for the end of a branch, without fetching anything.
+async fn tip(
+    repository: &Repository,
+    url: &GitUrl,
+    revision: &Revision,
+) -> Result<Tip, SourceError> {
+    let asked = match revision {
+        Revision::Branch(branch) => format!("refs/heads/{}", branch.as_str()),
+        Revision::DefaultBranch | Revision::Named(_) => "HEAD".to_owned(),
+    };
+    let told = repository.run(&["ls-remote", "--symref", "--", url.as_str(), &asked]).await?;
+    let mut lines = told.lines().filter_map(|line| line.split_once('\t'));
+    let commit = lines.clone().find(|(what, name)| *name == asked && !what.starts_with("ref: "));
+    let commit = commit.map(|(commit, _)| commit.to_owned());
+    if let Revision::Branch(branch) = revision {
+        return Ok(Tip { branch: branch.as_str().to_owned(), commit });
+    }
+    let named = lines.find_map(|(what, _)| what.strip_prefix("ref: refs/heads/"));
     let named = named.ok_or_else(|| {
         SourceError::Refused(
             "the repository has no default branch: it is empty, or its HEAD names no branch".into(),
@@ -54,7 +84,7 @@ async fn default_branch(repository: &Repository) -> Result<String, SourceError> 
     let branch = named.parse::<GitRef>().map_err(|_| {
         SourceError::Refused(format!("the name of the default branch, {named:?}, is not supported"))
     })?;
-    Ok(branch.as_str().to_owned())
+    Ok(Tip { branch: branch.as_str().to_owned(), commit })
 }
 
 /// Fetches the listed files with one request, if the server left them out. Without this, git asks

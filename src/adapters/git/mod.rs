@@ -8,6 +8,7 @@
 mod host_key;
 mod inspect;
 mod key_pair;
+mod known;
 mod process;
 mod refusals;
 
@@ -24,6 +25,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
+use known::KnownCommits;
 use process::{ProcessGroup, Repository, Way, cannot_run};
 use remote::{PrivateHosts, is_public, look_up};
 use repository::ssh::SshFolder;
@@ -47,6 +49,7 @@ pub struct Git {
     fetches: Turns<Tenant>,
     /// Apart from those of fetches, so that no check waits for a build.
     inspections: Turns<Tenant>,
+    known: KnownCommits,
 }
 
 /// The oldest version that supports `http.curloptResolve`.
@@ -77,7 +80,8 @@ impl Git {
         let ssh = std::process::Command::new("ssh").arg("-V").output();
         let no_ssh = ssh.err().map(|e| format!("ssh cannot be run on the machine of svc: {e}"));
         let (fetches, inspections) = (Turns::halved(AT_A_TIME), Turns::halved(2 * AT_A_TIME));
-        Ok(Git { folder, private_hosts, unusable, no_ssh, fetches, inspections })
+        let known = KnownCommits::default();
+        Ok(Git { folder, private_hosts, unusable, no_ssh, fetches, inspections, known })
     }
 
     /// Resolves the host to the one address that git may connect to.
@@ -172,7 +176,8 @@ impl Git {
 }
 
 impl Git {
-    /// Makes an empty folder for a repository, and decides which address git may connect to.
+    /// Makes an empty folder for a repository, and decides which address git may connect to. Before
+    /// git fetches into it, [`init`](Repository::init) makes it a repository.
     async fn open(
         &self,
         remote: &Remote,
@@ -183,9 +188,7 @@ impl Git {
             Some(server) => self.over_ssh(folder.path(), server, remote).await?,
             None => self.over_http(remote).await?,
         };
-        let repository = Repository { folder, way, _turn: turn };
-        repository.run(&["init", "--quiet", "--bare", "."]).await?;
-        Ok(repository)
+        Ok(Repository { folder, way, _turn: turn })
     }
 
     async fn over_http(&self, remote: &Remote) -> Result<Way, SourceError> {
@@ -241,6 +244,7 @@ impl Git {
         dockerfile: &str,
     ) -> Result<Fetched, SourceError> {
         let repository = self.open(remote, Some(turn)).await?;
+        repository.init().await?;
         let wanted = match &remote.revision {
             Revision::DefaultBranch => "HEAD".to_owned(),
             Revision::Branch(branch) => format!("refs/heads/{}", branch.as_str()),

@@ -47,7 +47,7 @@ const LARGEST_REPOSITORY: u64 = 2 << 30;
 /// How often the size of a fetch is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A fetched repository. Dropping it removes its folder.
+/// The folder of a repository. Dropping it removes the folder.
 pub(super) struct Repository {
     pub folder: TempDir,
     pub way: Way,
@@ -96,6 +96,8 @@ impl Repository {
                 ("GIT_CONFIG_NOSYSTEM", "1"),
                 ("GIT_CONFIG_GLOBAL", "/dev/null"),
                 ("GIT_TERMINAL_PROMPT", "0"),
+                // No repository around the folder counts, also while there is none in it.
+                ("GIT_DIR", "."),
             ])
             .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
         match &self.way {
@@ -107,6 +109,11 @@ impl Repository {
         };
         command.args(arguments);
         command
+    }
+
+    /// Makes the folder an empty repository.
+    pub async fn init(&self) -> Result<(), SourceError> {
+        self.run(&["init", "--quiet", "--bare"]).await.map(|_| ())
     }
 
     /// Starts git and discards its error output.
