@@ -13,6 +13,15 @@ impl Limit {
     /// The largest limit.
     pub const MOST: Limit = Limit(200);
 
+    /// At most this many items.
+    pub const fn at_most(items: u16) -> Limit {
+        match items {
+            0 => Limit(1),
+            1..=200 => Limit(items),
+            _ => Limit::MOST,
+        }
+    }
+
     /// The limit as a count.
     pub fn get(self) -> usize {
         usize::from(self.0)

@@ -5,7 +5,7 @@ use crate::{
     problems::{self, MOST_NAMED, problem},
 };
 use schemars::{JsonSchema, Schema};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -36,6 +36,15 @@ pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
             false => problems,
         })
     })
+}
+
+/// Reads the value of the parameter with this name, and explains what is wrong with it as [`read`]
+/// does.
+pub fn read_field<'de, T: Deserialize<'de>>(
+    name: &str,
+    value: impl Deserializer<'de>,
+) -> Result<T, Fault> {
+    problems::read_field(name, value).map_err(|problem| Fault::Invalid(vec![problem]))
 }
 
 /// The body, if it is an object without reserved keys.

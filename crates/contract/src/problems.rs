@@ -5,7 +5,7 @@
 //! object item by item. What is then missing beside the field says nothing about its value.
 
 use crate::FieldProblem;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 
@@ -37,6 +37,17 @@ pub(crate) fn first_of<T: DeserializeOwned>(params: Value) -> Option<FieldProble
     first::<T>(params).map(|wrong| wrong.told(&[]))
 }
 
+/// Reads the value of the parameter with this name, or says what is wrong with it first.
+pub(crate) fn read_field<'de, T: Deserialize<'de>>(
+    name: &str,
+    value: impl Deserializer<'de>,
+) -> Result<T, FieldProblem> {
+    read(value).map_err(|mut wrong| {
+        wrong.path.insert(0, Step::Field(name.to_owned()));
+        wrong.told(&[])
+    })
+}
+
 /// A step from a value into it.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
@@ -53,13 +64,18 @@ struct Wrong {
 }
 
 fn first<T: DeserializeOwned>(params: Value) -> Option<Wrong> {
-    let error = serde_path_to_error::deserialize::<_, T>(params).err()?;
-    let steps = error.path().iter().filter_map(|segment| match segment {
-        Segment::Seq { index } => Some(Step::Item(*index)),
-        Segment::Map { key } => Some(Step::Field(key.clone())),
-        Segment::Enum { .. } | Segment::Unknown => None,
-    });
-    Some(Wrong { path: steps.collect(), problem: error.into_inner().to_string() })
+    read::<T>(params).err()
+}
+
+fn read<'de, T: Deserialize<'de>>(value: impl Deserializer<'de>) -> Result<T, Wrong> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let steps = error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(Step::Item(*index)),
+            Segment::Map { key } => Some(Step::Field(key.clone())),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        });
+        Wrong { path: steps.collect(), problem: error.into_inner().to_string() }
+    })
 }
 
 impl Wrong {

@@ -9,7 +9,8 @@
 //! - [`guard`] checks the host and the origin of each request, and puts the security headers and the
 //!   pages of errors on each answer.
 //! - [`list`] reads the part of a long list that a page shows.
-//! - [`live`] sends what changes while a page is open, and [`log`] what a log has more.
+//! - [`live`] sends what changes while a page is open.
+//! - [`job`] shows builds and deployments, with their logs as they grow.
 //! - [`pages`] has one module for each group of pages.
 //!
 //! Every page works without scripts. Where a command does the same, the page names it.
@@ -22,9 +23,9 @@ mod cookies;
 mod files;
 mod form;
 mod guard;
+mod job;
 mod list;
 mod live;
-mod log;
 mod pages;
 mod text;
 mod visitor;

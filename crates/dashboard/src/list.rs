@@ -1,12 +1,7 @@
 //! Lists that are longer than a page: what a person looks for, and the way to the next part.
 
-use crate::{
-    answer::Refused,
-    form::{self, Form},
-    visitor::Visitor,
-};
-use contract::{Function, Page};
-use serde_json::{Map, Value};
+use crate::{answer::Refused, form::Form, visitor::Visitor};
+use contract::{Fault, Function, Page};
 
 /// The name of the field that says which part of a list is shown.
 pub const CURSOR: &str = "cursor";
@@ -34,21 +29,17 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// What remains beside a page of the list at an address. The fields say what the person looks
-    /// for, and which part.
-    pub fn of<T>(page: &Page<T>, at: &str, fields: &[(&str, String)]) -> Rest {
-        let looked_for = || fields.iter().filter(|(name, _)| *name != CURSOR).cloned();
-        let is_later = fields.iter().any(|(name, value)| *name == CURSOR && !value.is_empty());
-        let next = page.next_cursor.as_ref().map(|cursor| {
-            let fields: Vec<_> = looked_for().chain([(CURSOR, cursor.encode())]).collect();
-            address(at, &fields)
-        });
+    /// What remains beside a page of the list at an address. The form says what the person looks for,
+    /// and which part.
+    pub fn of<T>(page: &Page<T>, at: &str, form: &Form) -> Rest {
+        let filters = || form.fields().filter(|(name, _)| *name != CURSOR);
+        let next = page.next_cursor.as_ref().map(|cursor| cursor.encode());
         Rest {
             shown: page.items.len(),
             total: page.total,
-            is_filtered: looked_for().any(|(_, value)| !value.is_empty()),
-            first: is_later.then(|| address(at, &looked_for().collect::<Vec<_>>())),
-            next,
+            is_filtered: filters().any(|(_, value)| !value.is_empty()),
+            first: (!form.value(CURSOR).is_empty()).then(|| address(at, filters())),
+            next: next.as_ref().map(|next| address(at, filters().chain([(CURSOR, next.as_str())]))),
         }
     }
 
@@ -81,34 +72,27 @@ impl Rest {
 }
 
 impl<T> List<T> {
-    /// Reads the part of a list that the fields name. `fixed` are the parameters that the page sets.
+    /// Reads the part of the list at an address that a form names. `params` reads the parameters from
+    /// the form.
     pub async fn read<F>(
         visitor: &Visitor,
         at: &str,
-        fixed: Value,
-        fields: &[(&'static str, &String)],
+        form: Form,
+        params: impl FnOnce(&Form) -> Result<F, Fault>,
     ) -> Result<List<T>, Refused>
     where
         F: Function<Reply = Page<T>>,
     {
-        let fields: Vec<_> =
-            fields.iter().map(|(name, value)| (*name, value.trim().to_owned())).collect();
-        let mut params = match fixed {
-            Value::Object(fixed) => fixed,
-            _ => Map::new(),
-        };
-        params.extend(form::search(fields.iter().map(|(name, value)| (*name, value))));
-        let form = Form::filled(fields.clone());
-        let (found, form) = visitor.search::<F>(params, form).await?;
+        let (found, form) = visitor.search(form, params).await?;
         let page = found.unwrap_or_else(|| Page::new(Vec::new(), None));
-        let rest = Rest::of(&page, at, &fields);
+        let rest = Rest::of(&page, at, &form);
         Ok(List { items: page.items, rest, form })
     }
 }
 
 /// An address with the fields that have a value.
-pub fn address(path: &str, fields: &[(&str, String)]) -> String {
-    let given = fields.iter().filter(|(_, value)| !value.is_empty());
+pub fn address<'a>(path: &str, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
     let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
@@ -120,10 +104,9 @@ mod tests {
 
     #[test]
     fn an_address_keeps_what_is_searched_for() {
-        let field = |value: &str| ("query", value.to_owned());
-        assert_eq!(address("/operations", &[field("")]), "/operations");
+        assert_eq!(address("/operations", [("query", "")]), "/operations");
         assert_eq!(
-            address("/operations", &[field("a&b=<c>"), ("kind", "app".into())]),
+            address("/operations", [("query", "a&b=<c>"), ("kind", "app")]),
             "/operations?query=a%26b%3D%3Cc%3E&kind=app"
         );
     }
@@ -132,9 +115,8 @@ mod tests {
     fn a_part_of_a_list_says_how_much_it_is_and_leads_to_the_others() {
         let part = |total, next: Option<&str>, fields: &[(&str, &str)]| {
             let page = Page { items: vec![(); 50], next_cursor: next.map(Cursor::after), total };
-            let fields: Vec<_> =
-                fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-            Rest::of(&page, "/", &fields)
+            let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned()));
+            Rest::of(&page, "/", &Form::filled(fields))
         };
         let first = part(Some(500), Some("k"), &[("query", ""), (CURSOR, "")]);
         assert_eq!((first.words().as_str(), first.first.is_some()), ("50 of 500", false));

@@ -12,7 +12,6 @@ use contract::{
 use data_encoding::BASE64URL_NOPAD;
 use futures_util::stream::LocalBoxStream;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::{
     future::{Ready, ready},
@@ -76,39 +75,64 @@ impl Visitor {
 
     /// Calls a function that reads.
     pub async fn read<F: Function>(&self, params: &F) -> Result<F::Reply, Refused> {
-        let params = serde_json::to_vec(params).map_err(|_| Refused(Fault::Internal))?;
-        self.call::<F>(params, None).await.map_err(Refused)
+        self.call(params, None).await.map_err(Refused)
     }
 
-    /// Calls a function with what a person entered. The service checks it, so that its words about
-    /// each field reach the form.
+    /// Calls a function with the parameters that `params` reads from a form. A form that is sent twice
+    /// is one change.
     pub async fn send<F: Function>(
         &self,
-        params: &Value,
-        key: Option<String>,
+        form: &Form,
+        params: impl FnOnce(&Form) -> Result<F, Fault>,
     ) -> Result<F::Reply, Fault> {
-        self.call::<F>(params.to_string().into_bytes(), key).await
+        self.call(&params(form)?, form.key()).await
     }
 
-    /// Searches. If the service refuses what was looked for, nothing is found, and the form says why.
+    /// Searches with the parameters that `params` reads from a form. If one of them is refused, nothing
+    /// is found, and the form says why.
     pub async fn search<F: Function>(
         &self,
-        params: Map<String, Value>,
         form: Form,
+        params: impl FnOnce(&Form) -> Result<F, Fault>,
     ) -> Result<(Option<F::Reply>, Form), Refused> {
-        match self.send::<F>(&Value::Object(params), None).await {
+        let found = match params(&form) {
+            Ok(params) => self.call(&params, None).await,
+            Err(fault) => Err(fault),
+        };
+        match found {
             Ok(found) => Ok((Some(found), form)),
             Err(fault @ Fault::Invalid(_)) => Ok((None, form.refused(fault))),
             Err(fault) => Err(Refused(fault)),
         }
     }
 
-    async fn call<F: Function>(
+    /// Calls a function. A change with the same key happens once.
+    pub async fn call<F: Function>(
         &self,
-        params: Vec<u8>,
+        params: &F,
         key: Option<String>,
     ) -> Result<F::Reply, Fault> {
-        let reply = self.call_named(F::NAME, params, key).await?;
+        self.call_with(params, key, None).await
+    }
+
+    /// Calls a function for which the person entered the master key.
+    pub async fn call_with_master_key<F: Function>(
+        &self,
+        params: &F,
+        key: Option<String>,
+        master_key: &str,
+    ) -> Result<F::Reply, Fault> {
+        self.call_with(params, key, Some(master_key.to_owned())).await
+    }
+
+    async fn call_with<F: Function>(
+        &self,
+        params: &F,
+        key: Option<String>,
+        master_key: Option<String>,
+    ) -> Result<F::Reply, Fault> {
+        let params = serde_json::to_vec(params).map_err(|_| Fault::Internal)?;
+        let reply = self.request_of(Target::Function(F::NAME), params, key, master_key).await?;
         serde_json::from_slice(&reply.json).map_err(|_| Fault::Internal)
     }
 
@@ -120,18 +144,6 @@ impl Visitor {
         idempotency_key: Option<String>,
     ) -> Result<Reply, Fault> {
         self.request_of(Target::Function(function), params, idempotency_key, None).await
-    }
-
-    /// Calls a function for which the person entered the master key.
-    pub async fn send_with_master_key<F: Function>(
-        &self,
-        params: &Value,
-        key: Option<String>,
-        master_key: &str,
-    ) -> Result<F::Reply, Fault> {
-        let (target, params) = (Target::Function(F::NAME), params.to_string().into_bytes());
-        let reply = self.request_of(target, params, key, Some(master_key.to_owned())).await?;
-        serde_json::from_slice(&reply.json).map_err(|_| Fault::Internal)
     }
 
     /// Calls an endpoint with this name and these values in its path.

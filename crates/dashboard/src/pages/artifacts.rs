@@ -4,8 +4,8 @@ use super::{Part, apps::Tab};
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
     arriving::in_time,
-    form::Form,
-    list::List,
+    form::{Form, value},
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_multipart::Multipart;
@@ -16,9 +16,12 @@ use contract::{
     AppId, ArtifactId, Fault, Limit, Operation, Sha256,
     artifacts::{
         Artifact, ArtifactKind, ArtifactState, DeleteArtifact, GetArtifact, GetArtifactDownloadUrl,
-        GetArtifacts,
+        GetArtifacts, ProvenancePath,
     },
-    endpoint::{CreateUploadUrl, FinalizeArtifact, FinalizeRequest, UploadUrl},
+    endpoint::{
+        CreateUploadUrl, DeclaredProvenance, FinalizeArtifact, FinalizeRequest, UploadUrl,
+        UploadUrlRequest,
+    },
 };
 use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
@@ -52,8 +55,12 @@ async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>)
 
 async fn list_with(visitor: &Visitor, app_id: AppId, part: &Part, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/artifacts").await?;
-    let (at, of_app) = (format!("/apps/{app_id}/artifacts"), json!({"appId": app_id}));
-    let list = List::read::<GetArtifacts>(visitor, &at, of_app, &part.fields()).await?;
+    let at = format!("/apps/{app_id}/artifacts");
+    let list = List::read(visitor, &at, part.form(), |form| {
+        let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
+        Ok(GetArtifacts { app_id, platform: None, version: None, state: None, limit, cursor })
+    })
+    .await?;
     form_page(&form.clone(), &Artifacts { frame, tab, list, form })
 }
 
@@ -128,21 +135,30 @@ async fn open_upload(
     visitor: &Visitor,
     app_id: AppId,
     file_name: &str,
-    known: Option<(&str, &str)>,
+    known: Option<(u64, Sha256)>,
 ) -> Result<UploadUrl, Fault> {
     let Some(kind) = ArtifactKind::of_file_name(file_name) else {
         return Err(Fault::invalid("file", "choose an .apk, .aab or .ipa"));
     };
-    let mut request = json!({
-        "appId": app_id,
-        "platform": kind.platform(),
-        "fileName": file_name,
-        "provenance": {"path": "manual-upload"},
-    });
-    if let (Some((size, sha256)), Some(request)) = (known, request.as_object_mut()) {
-        request.insert("size".into(), json!(size.parse::<u64>().unwrap_or_default()));
-        request.insert("sha256".into(), json!(sha256));
-    }
+    let (size, sha256) = known.unzip();
+    let request = UploadUrlRequest {
+        app_id,
+        platform: kind.platform(),
+        file_name: value::read("fileName", [file_name])?,
+        version: None,
+        size,
+        sha256,
+        build_number: None,
+        profile: None,
+        provenance: Some(DeclaredProvenance {
+            path: ProvenancePath::ManualUpload,
+            repository: None,
+            commit: None,
+            git_ref: None,
+            run_url: None,
+        }),
+        build: None,
+    };
     visitor.ask(CreateUploadUrl::NAME, Vec::new(), &request).await
 }
 
@@ -154,12 +170,16 @@ async fn verify(
     visitor.ask(FinalizeArtifact::NAME, vec![id.to_string()], &request).await
 }
 
+/// Opens an upload of a file whose size and hash a form has.
+async fn open_known(visitor: &Visitor, app_id: AppId, form: &Form) -> Result<UploadUrl, Fault> {
+    let known = (form.get("size")?, form.get("sha256")?);
+    open_upload(visitor, app_id, form.value("fileName"), Some(known)).await
+}
+
 /// Opens an upload for a script, which sends the bytes in parts itself. Answers JSON.
 async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
-    let known = (form.value("size"), form.value("sha256"));
-    let opened = open_upload(&visitor, app_id, form.value("fileName"), Some(known)).await;
-    Ok(match opened {
+    Ok(match open_known(&visitor, app_id, &form).await {
         Ok(opened) => HttpResponse::Ok().json(opened),
         Err(fault) => told(&fault),
     })
@@ -168,7 +188,7 @@ async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
 /// Verifies what a script sent. Answers JSON.
 async fn finalize(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let id: ArtifactId = super::id(path, "artifact")?;
-    let hash = form.value("sha256").parse().map_err(|_| Fault::invalid("sha256", "is no hash"))?;
+    let hash = form.get("sha256")?;
     Ok(match verify(&visitor, id, FinalizeRequest::of(hash, None)).await {
         Ok(artifact) => HttpResponse::Ok().json(artifact),
         Err(fault) => told(&fault),
@@ -215,11 +235,11 @@ async fn download(visitor: Visitor, path: web::Path<String>) -> Answer {
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let artifact_id: ArtifactId = super::id(path, "artifact")?;
     let artifact = visitor.read(&GetArtifact { artifact_id }).await?;
-    if form.value("confirmation") != artifact.file_name.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the name of the file");
-        return show_with(&visitor, artifact_id, form.refused(fault)).await;
-    }
-    match visitor.send::<DeleteArtifact>(&json!({"artifactId": artifact_id}), form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(artifact.file_name.as_str(), "the name of the file")?;
+        Ok(DeleteArtifact { artifact_id })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/apps/{}/artifacts", artifact.app_id), "The artifact is deleted."),
         Err(fault) => show_with(&visitor, artifact_id, form.refused(fault)).await,
     }

@@ -2,34 +2,32 @@
 
 use super::{Part, apps::Tab, source};
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page, leads_to},
+    answer::{Answer, Frame, Note, Refused, form_page, leads_to},
     form::Form,
-    list::List,
-    live::{self, Next},
-    log::{self, Log, Seen},
+    job::{self, Job, LogPart},
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, web};
 use askama::Template;
 use contract::{
-    AppId, BuildId, Fault, Timestamp,
-    builds::{Build, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds, TriggerBuild},
+    AppId, BuildId, Cursor, Fault, Limit, Timestamp,
+    builds::{
+        Build, BuildLogs, BuildState, BuildTrigger, CancelBuild, GetBuild, GetBuildLogs, GetBuilds,
+        Labels, TriggerBuild,
+    },
     repositories::Repository,
 };
-use serde_json::{Value, json};
 use std::time::Duration;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/builds", web::get().to(list))
         .route("/apps/{id}/builds", web::post().to(trigger))
-        .route("/builds/{id}", web::get().to(show))
-        .route("/builds/{id}/state", web::get().to(follow_state))
-        .route("/builds/{id}/log", web::get().to(follow_log))
-        .route("/builds/{id}/cancel", web::post().to(cancel));
+        .route("/builds/{id}", web::get().to(job::show::<State>))
+        .route("/builds/{id}/state", web::get().to(job::follow_state::<State>))
+        .route("/builds/{id}/log", web::get().to(job::follow_log::<State>))
+        .route("/builds/{id}/cancel", web::post().to(job::cancel::<State>));
 }
-
-/// The pause between looks at a build.
-const INTERVAL: Duration = Duration::from_secs(3);
 
 #[derive(Template)]
 #[template(path = "builds.html")]
@@ -49,8 +47,12 @@ async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>)
 
 async fn list_with(visitor: &Visitor, app_id: AppId, part: &Part, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/builds").await?;
-    let (at, of_app) = (format!("/apps/{app_id}/builds"), json!({"appId": app_id}));
-    let list = List::read::<GetBuilds>(visitor, &at, of_app, &part.fields()).await?;
+    let at = format!("/apps/{app_id}/builds");
+    let list = List::read(visitor, &at, part.form(), |form| {
+        let cursor = form.get(CURSOR)?;
+        Ok(GetBuilds { app_id, platform: None, state: None, limit: Limit::default(), cursor })
+    })
+    .await?;
     let repository = source::of_app(visitor, app_id).await?;
     form_page(&form.clone(), &Builds { frame, tab, list, repository, form })
 }
@@ -61,9 +63,15 @@ pub async fn triggered(
     app_id: AppId,
     form: &Form,
 ) -> Result<HttpResponse, Fault> {
-    let mut params = form.params(&["platform", "profile", "ref"]);
-    params.insert("appId".into(), json!(app_id));
-    let build = visitor.send::<TriggerBuild>(&Value::Object(params), form.key()).await?;
+    let params = TriggerBuild {
+        app_id,
+        platform: form.get("platform")?,
+        profile: form.get("profile")?,
+        git_ref: form.get("ref")?,
+        trigger: BuildTrigger::default(),
+        labels: Labels::default(),
+    };
+    let build = visitor.call(&params, form.key()).await?;
     let note = match build.warnings.as_slice() {
         [] => format!("The build is {}.", super::name(&build.state)),
         warnings => format!("The build is {}. {}", super::name(&build.state), warnings.join(" ")),
@@ -80,15 +88,6 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
     }
 }
 
-#[derive(Template)]
-#[template(path = "build.html")]
-struct Show {
-    frame: Frame,
-    state: State,
-    log: Log,
-    form: Form,
-}
-
 /// What changes while a build runs.
 #[derive(Template)]
 #[template(path = "build_state.html")]
@@ -97,50 +96,56 @@ struct State {
     now: Timestamp,
 }
 
-impl State {
+impl Job for State {
+    type Id = BuildId;
+    type Get = GetBuild;
+    type GetLog = GetBuildLogs;
+    type Cancel = CancelBuild;
+
+    const ABOVE: &'static str = "/builds";
+    const NOUN: &'static str = "build";
+    const INTERVAL: Duration = Duration::from_secs(3);
+
+    fn get(build_id: BuildId) -> GetBuild {
+        GetBuild { build_id }
+    }
+
+    fn get_log(build_id: BuildId, cursor: Option<Cursor>) -> GetBuildLogs {
+        GetBuildLogs { build_id, cursor }
+    }
+
+    fn cancel(build_id: BuildId) -> CancelBuild {
+        CancelBuild { build_id }
+    }
+
+    fn new(build: Build, now: Timestamp) -> State {
+        State { build, now }
+    }
+
+    fn log_part(BuildLogs { lines, next_cursor, done }: BuildLogs) -> LogPart {
+        LogPart::new(lines.into_iter().map(|line| line.text), next_cursor, done)
+    }
+
+    fn cancelled(build: Build) -> Note {
+        Note::plain(format!("The build is {}.", super::name(&build.state)))
+    }
+
     fn has_ended(&self) -> bool {
         use BuildState::{Cancelled, Failed, Succeeded, TimedOut};
         matches!(self.build.state, Succeeded | Failed | Cancelled | TimedOut)
     }
-}
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
-    show_with(&visitor, super::id(path, "build")?, Form::default()).await
-}
+    fn heading(&self) -> String {
+        format!("{} build", super::name(&self.build.platform))
+    }
 
-async fn show_with(visitor: &Visitor, build_id: BuildId, form: Form) -> Answer {
-    let build = visitor.read(&GetBuild { build_id }).await?;
-    let log = Log::read::<GetBuildLogs>(visitor, build_id, "").await?;
-    let frame = Frame::of(visitor, &format!("{} build", super::name(&build.platform))).await?;
-    let app = format!("/apps/{}", build.app_id);
-    let frame = frame.below("App", &app).below("Builds", format!("{app}/builds"));
-    let state = State { build, now: frame.now };
-    form_page(&form.clone(), &Show { frame, state, log, form })
-}
+    fn command(&self) -> String {
+        format!("svc builds logs {} --follow", self.build.id)
+    }
 
-async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
-    let build_id: BuildId = super::id(path, "build")?;
-    live::stream(visitor, INTERVAL, async move |visitor, last| {
-        let build = visitor.read(&GetBuild { build_id }).await?;
-        let state = State { build, now: visitor.now() };
-        let next = if state.has_ended() { Next::Never } else { Next::Later };
-        live::replaced(&state, last, next)
-    })
-    .await
-}
-
-async fn follow_log(visitor: Visitor, path: web::Path<String>, seen: web::Query<Seen>) -> Answer {
-    let build_id: BuildId = super::id(path, "build")?;
-    log::follow::<GetBuildLogs>(visitor, build_id, seen, INTERVAL).await
-}
-
-async fn cancel(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let build_id: BuildId = super::id(path, "build")?;
-    match visitor.send::<CancelBuild>(&json!({"buildId": build_id}), form.key()).await {
-        Ok(build) => done(
-            &format!("/builds/{build_id}"),
-            Note::plain(format!("The build is {}.", super::name(&build.state))),
-        ),
-        Err(fault) => show_with(&visitor, build_id, form.refused(fault)).await,
+    async fn frame(&self, visitor: &Visitor) -> Result<Frame, Refused> {
+        let app = format!("/apps/{}", self.build.app_id);
+        let frame = Frame::of(visitor, &self.heading()).await?;
+        Ok(frame.below("App", &app).below("Builds", format!("{app}/builds")))
     }
 }

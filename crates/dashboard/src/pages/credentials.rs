@@ -4,7 +4,7 @@ use super::apps::Tab;
 use crate::{
     answer::{Answer, Frame, Note, done, form_page},
     files::form_with_files,
-    form::Form,
+    form::{Form, value},
     visitor::Visitor,
 };
 use actix_multipart::Multipart;
@@ -18,7 +18,6 @@ use contract::{
     },
 };
 use data_encoding::BASE64;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/credentials", web::get().to(show))
@@ -74,29 +73,31 @@ fn at(app_id: AppId) -> String {
     format!("/apps/{app_id}/credentials")
 }
 
+/// The credential of a form. A token or a secret key is entered, the others are files.
+fn credential(form: &Form, app_id: AppId) -> Result<SetCredential, Fault> {
+    let entered = match form.value("data") {
+        "" => BASE64.encode(form.value("secret").trim().as_bytes()),
+        file => file.to_owned(),
+    };
+    Ok(SetCredential {
+        app_id,
+        kind: form.get("kind")?,
+        name: form.get("name")?,
+        data: value::read("data", [entered.as_str()])?,
+        password: form.get("password")?,
+        profile: form.get("profile")?,
+        alias: form.get("alias")?,
+        key_password: form.get("keyPassword")?,
+        key_id: form.get("keyId")?,
+        issuer_id: form.get("issuerId")?,
+        currency: form.get("currency")?,
+    })
+}
+
 async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
     let form = form_with_files(&visitor, parts).await?;
-    let fields = [
-        "kind",
-        "name",
-        "data",
-        "password",
-        "profile",
-        "alias",
-        "keyPassword",
-        "keyId",
-        "issuerId",
-        "currency",
-    ];
-    let mut params = form.params(&fields);
-    params.insert("appId".into(), json!(app_id));
-    // A token or a secret key is entered, the others are files.
-    let entered = form.value("secret").trim();
-    if !params.contains_key("data") && !entered.is_empty() {
-        params.insert("data".into(), BASE64.encode(entered.as_bytes()).into());
-    }
-    match visitor.send::<SetCredential>(&Value::Object(params), form.key()).await {
+    match visitor.send(&form, |form| credential(form, app_id)).await {
         Ok(credential) => {
             let note = match credential.warnings.first() {
                 Some(warning) => Note::plain(format!("The credential is stored. {warning}")),
@@ -110,8 +111,8 @@ async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Ans
 
 async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
-    let params = Value::Object(form.params(&["credentialId"]));
-    match visitor.send::<CheckCredential>(&params, form.key()).await {
+    let params = |form: &Form| Ok(CheckCredential { credential_id: form.get("credentialId")? });
+    match visitor.send(&form, params).await {
         Ok(credential) => {
             let note = match credential.check {
                 Some(check) if check.ok => check.text.into(),
@@ -136,8 +137,8 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
         let fault = Fault::invalid("confirmation", "is not the name of this credential");
         return show_with(&visitor, app_id, form.refused(fault)).await;
     };
-    let params = json!({"credentialId": credential.id});
-    match visitor.send::<DeleteCredential>(&params, form.key()).await {
+    let params = |_: &Form| Ok(DeleteCredential { credential_id: credential.id });
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(app_id), "The credential is deleted."),
         Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
     }

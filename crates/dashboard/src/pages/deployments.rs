@@ -1,42 +1,37 @@
 //! The deployments of an instance: triggered, followed, cancelled and rolled back.
 
-use super::instances::Tab;
+use super::{Part, instances::Tab};
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page},
-    form::Form,
+    answer::{Answer, Frame, Note, Refused, done, form_page},
+    form::{Form, value},
+    job::{self, Job, LogPart},
     list::{CURSOR, List},
-    live::{self, Next},
-    log::{self, Log, Seen},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    DeploymentId, InstanceId, Limit, Timestamp,
+    Cursor, DeploymentId, Fault, InstanceId, Limit, Timestamp,
     backend_instances::GetBackendInstance,
     deployments::{
-        CancelDeployment, Deployment, DeploymentState, DeploymentTarget, GetDeployment,
-        GetDeploymentLogs, ListDeployments, RollbackDeployment, StepState, TriggerDeployment,
+        AppSource, CancelDeployment, Deployment, DeploymentLogs, DeploymentSource, DeploymentState,
+        DeploymentTarget, GetDeployment, GetDeploymentLogs, ListDeployments, RollbackDeployment,
+        StepState, TriggerDeployment,
     },
     images::{DockerImage, SearchDockerImages},
     instances::{Instance, InstanceKind, Role},
 };
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/deployments", web::get().to(list))
         .route("/instances/{id}/deployments", web::post().to(trigger))
         .route("/instances/{id}/deployments/rollback", web::post().to(roll_back))
-        .route("/deployments/{id}", web::get().to(show))
-        .route("/deployments/{id}/state", web::get().to(follow_state))
-        .route("/deployments/{id}/log", web::get().to(follow_log))
-        .route("/deployments/{id}/cancel", web::post().to(cancel));
+        .route("/deployments/{id}", web::get().to(job::show::<State>))
+        .route("/deployments/{id}/state", web::get().to(job::follow_state::<State>))
+        .route("/deployments/{id}/log", web::get().to(job::follow_log::<State>))
+        .route("/deployments/{id}/cancel", web::post().to(job::cancel::<State>));
 }
-
-/// The pause between looks at a deployment.
-const INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Template)]
 #[template(path = "deployments.html")]
@@ -91,33 +86,24 @@ fn targets(instance: &Instance) -> Vec<(&'static str, &'static str)> {
     instance.services.iter().filter_map(|service| target(service.role)).collect()
 }
 
-/// The part of the list that a person looks at.
-#[derive(Deserialize)]
-struct Wanted {
-    #[serde(default)]
-    cursor: String,
-}
-
-async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    part_with(&visitor, super::id(path, "instance")?, &wanted.cursor, Form::default()).await
+async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+    part_with(&visitor, super::id(path, "instance")?, &part, Form::default()).await
 }
 
 /// Shows the newest deployments with a form that was refused.
 async fn list_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
-    part_with(visitor, instance_id, &String::new(), form).await
+    part_with(visitor, instance_id, &Part::default(), form).await
 }
 
-async fn part_with(
-    visitor: &Visitor,
-    instance_id: InstanceId,
-    cursor: &String,
-    form: Form,
-) -> Answer {
+async fn part_with(visitor: &Visitor, instance_id: InstanceId, part: &Part, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, instance_id, "/deployments").await?;
-    let at = format!("/instances/{instance_id}/deployments");
-    let (of_app, part) = (json!({"appId": tab.instance.app_id}), [(CURSOR, cursor)]);
-    let mut list = List::read::<ListDeployments>(visitor, &at, of_app, &part).await?;
-    list.items.retain(|deployment| deployment.instance_id == instance_id);
+    let (at, app_id) = (format!("/instances/{instance_id}/deployments"), tab.instance.app_id);
+    let mut list = List::read(visitor, &at, part.form(), |form| {
+        let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
+        Ok(ListDeployments { app_id, target: None, state: None, limit, cursor })
+    })
+    .await?;
+    list.items.retain(|deployment: &Deployment| deployment.instance_id == instance_id);
     let images = SearchDockerImages { query: None, limit: Limit::MOST, cursor: None };
     let images = visitor.read(&images).await?.items;
     form_page(&form.clone(), &Deployments { frame, tab, list, images, form })
@@ -126,55 +112,51 @@ async fn part_with(
 async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let params = json!({
-        "appId": instance.app_id,
-        "target": form.value("target"),
-        "source": source(&form),
-    });
-    match visitor.send::<TriggerDeployment>(&params, form.key()).await {
-        Ok(made) => done(&at(made.id), Note::plain("The deployment is queued.")),
+    let params = |form: &Form| {
+        let (app_id, source) = (instance.app_id, source(form)?);
+        Ok(TriggerDeployment { app_id, target: Some(form.get("target")?), source, env: None })
+    };
+    match visitor.send(&form, params).await {
+        Ok(made) => done(&State::address(made.id), Note::plain("The deployment is queued.")),
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
 
-/// The source that a person chose: one of the groups of fields.
-fn source(form: &Form) -> Value {
+/// The source that a person chose: one of the groups of fields. A problem with the choice of an image
+/// stands at the source.
+fn source(form: &Form) -> Result<DeploymentSource, Fault> {
+    let mut source = DeploymentSource::default();
     match form.value("source") {
         "image" => {
-            let image = form.value("image").split_once(' ');
-            let (image, version) = image.unwrap_or_default();
-            json!({"imageId": image, "version": version})
+            let (image, version) = form.value("image").split_once(' ').unwrap_or_default();
+            source.image_id = Some(value::read("source.imageId", [image])?);
+            source.version = Some(value::read("source.version", [version])?);
         }
-        "template" => json!({"templateVersion": form.value("templateVersion")}),
+        "template" => source.template_version = Some(form.get("templateVersion")?),
         _ => {
-            let git: Map<String, Value> = form.params(&["url", "ref", "dockerfile"]);
-            json!({"git": git})
+            let (url, git_ref) = (form.get("url")?, form.get("ref")?);
+            source.git = Some(AppSource { url, git_ref, dockerfile: form.get("dockerfile")? });
         }
     }
+    Ok(source)
 }
 
 async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let mut params = form.params(&["toDeploymentId", "target"]);
-    params.insert("appId".into(), json!(instance.app_id));
-    match visitor.send::<RollbackDeployment>(&Value::Object(params), form.key()).await {
-        Ok(made) => done(&at(made.id), Note::plain("The earlier version is being started.")),
+    let params = |form: &Form| {
+        Ok(RollbackDeployment {
+            app_id: instance.app_id,
+            target: form.get("target")?,
+            to_deployment_id: form.get("toDeploymentId")?,
+        })
+    };
+    match visitor.send(&form, params).await {
+        Ok(made) => {
+            done(&State::address(made.id), Note::plain("The earlier version is being started."))
+        }
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
-}
-
-fn at(deployment: DeploymentId) -> String {
-    format!("/deployments/{deployment}")
-}
-
-#[derive(Template)]
-#[template(path = "deployment.html")]
-struct Show {
-    frame: Frame,
-    state: State,
-    log: Log,
-    form: Form,
 }
 
 /// What changes while a deployment runs.
@@ -185,15 +167,48 @@ struct State {
     now: Timestamp,
 }
 
-impl State {
-    /// Whether the deployment can still become something else by itself.
-    fn is_under_way(&self) -> bool {
-        use DeploymentState::{Building, Cancelling, Deploying, Queued, Verifying};
-        let state = self.deployment.state;
-        // One that serves still lets the old container finish its requests.
-        let drains = self.deployment.steps.iter().any(|step| step.state == StepState::Running);
-        let drains = state == DeploymentState::Live && drains;
-        matches!(state, Queued | Building | Deploying | Verifying | Cancelling) || drains
+impl Job for State {
+    type Id = DeploymentId;
+    type Get = GetDeployment;
+    type GetLog = GetDeploymentLogs;
+    type Cancel = CancelDeployment;
+
+    const ABOVE: &'static str = "/deployments";
+    const NOUN: &'static str = "deployment";
+    const INTERVAL: Duration = Duration::from_secs(2);
+
+    fn get(deployment_id: DeploymentId) -> GetDeployment {
+        GetDeployment { deployment_id }
+    }
+
+    fn get_log(deployment_id: DeploymentId, cursor: Option<Cursor>) -> GetDeploymentLogs {
+        GetDeploymentLogs { deployment_id, cursor }
+    }
+
+    fn cancel(deployment_id: DeploymentId) -> CancelDeployment {
+        CancelDeployment { deployment_id }
+    }
+
+    fn new(deployment: Deployment, now: Timestamp) -> State {
+        State { deployment, now }
+    }
+
+    fn log_part(DeploymentLogs { lines, next_cursor, done }: DeploymentLogs) -> LogPart {
+        LogPart::new(lines.into_iter().map(|line| line.text), next_cursor, done)
+    }
+
+    fn cancelled(deployment: Deployment) -> Note {
+        Note::plain(format!("The deployment is {}.", super::name(&deployment.state)))
+    }
+
+    fn has_ended(&self) -> bool {
+        use DeploymentState::{Building, Cancelling, Deploying, Live, Queued, Verifying};
+        match self.deployment.state {
+            Queued | Building | Deploying | Verifying | Cancelling => false,
+            // One that serves still lets the old container finish its requests.
+            Live => self.deployment.steps.iter().all(|step| step.state != StepState::Running),
+            _ => true,
+        }
     }
 
     fn may_be_cancelled(&self) -> bool {
@@ -201,55 +216,23 @@ impl State {
         matches!(self.deployment.state, Queued | Building | Deploying | Verifying)
     }
 
-    fn target(&self) -> &'static str {
-        match self.deployment.target {
+    fn heading(&self) -> String {
+        let target = match self.deployment.target {
             DeploymentTarget::Backend => "backend",
             DeploymentTarget::MarketServer => "market server",
             DeploymentTarget::MarketDashboard => "market dashboard",
             DeploymentTarget::MarketStorefront => "storefront",
-        }
+        };
+        format!("Deployment of the {target}")
     }
-}
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
-    show_with(&visitor, super::id(path, "deployment")?, Form::default()).await
-}
+    fn command(&self) -> String {
+        format!("svc call getDeploymentLogs -p deploymentId={}", self.deployment.id)
+    }
 
-async fn show_with(visitor: &Visitor, deployment_id: DeploymentId, form: Form) -> Answer {
-    let deployment = visitor.read(&GetDeployment { deployment_id }).await?;
-    let log = Log::read::<GetDeploymentLogs>(visitor, deployment_id, "").await?;
-    let frame = Frame::of(visitor, "Deployment").await?;
-    let instance = format!("/instances/{}", deployment.instance_id);
-    let frame = frame.below("Instance", &instance);
-    let frame = frame.below("Deployments", format!("{instance}/deployments"));
-    let state = State { deployment, now: frame.now };
-    form_page(&form.clone(), &Show { frame, state, log, form })
-}
-
-async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
-    let deployment_id: DeploymentId = super::id(path, "deployment")?;
-    live::stream(visitor, INTERVAL, async move |visitor, last| {
-        let deployment = visitor.read(&GetDeployment { deployment_id }).await?;
-        let state = State { deployment, now: visitor.now() };
-        let next = if state.is_under_way() { Next::Later } else { Next::Never };
-        live::replaced(&state, last, next)
-    })
-    .await
-}
-
-async fn follow_log(visitor: Visitor, path: web::Path<String>, seen: web::Query<Seen>) -> Answer {
-    let deployment_id: DeploymentId = super::id(path, "deployment")?;
-    log::follow::<GetDeploymentLogs>(visitor, deployment_id, seen, INTERVAL).await
-}
-
-async fn cancel(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let deployment_id: DeploymentId = super::id(path, "deployment")?;
-    let params = json!({"deploymentId": deployment_id});
-    match visitor.send::<CancelDeployment>(&params, form.key()).await {
-        Ok(deployment) => done(
-            &at(deployment_id),
-            Note::plain(format!("The deployment is {}.", super::name(&deployment.state))),
-        ),
-        Err(fault) => show_with(&visitor, deployment_id, form.refused(fault)).await,
+    async fn frame(&self, visitor: &Visitor) -> Result<Frame, Refused> {
+        let instance = format!("/instances/{}", self.deployment.instance_id);
+        let frame = Frame::of(visitor, "Deployment").await?.below("Instance", &instance);
+        Ok(frame.below("Deployments", format!("{instance}/deployments")))
     }
 }

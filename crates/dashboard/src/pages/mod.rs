@@ -24,6 +24,7 @@ mod templates;
 
 use crate::{
     answer::{Answer, Refused},
+    form::Form,
     list::CURSOR,
     visitor::Visitor,
 };
@@ -91,14 +92,14 @@ pub struct Part {
 }
 
 impl Part {
-    /// The fields of a list in which nobody looks for anything.
-    fn fields(&self) -> [(&'static str, &String); 1] {
-        [(CURSOR, &self.cursor)]
+    /// The form of a list in which nobody looks for anything.
+    fn form(&self) -> Form {
+        Form::search([(CURSOR, &self.cursor)])
     }
 }
 
 /// The id in an address. What is no id names nothing.
-fn id<T: FromStr>(path: web::Path<String>, noun: &'static str) -> Result<T, Refused> {
+pub fn id<T: FromStr>(path: web::Path<String>, noun: &'static str) -> Result<T, Refused> {
     path.into_inner().parse().map_err(|_| Refused(Fault::NotFound(noun)))
 }
 

@@ -5,12 +5,13 @@ use crate::{
     answer::{Answer, Frame, Refused, done, form_page, page},
     form::Form,
     list::{CURSOR, List, address},
+    pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, OrganizationId,
+    Fault, Function, Limit, OrganizationId,
     authentication::Role,
     organizations::{
         AcceptInvitation, CreateOrganization, DeleteOrganization, GetInvitations, GetOrganization,
@@ -19,7 +20,6 @@ use contract::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/organizations", web::get().to(list))
@@ -57,23 +57,26 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 
 async fn list_with(visitor: &Visitor, wanted: &Wanted, form: Form) -> Answer {
     let frame = Frame::of(visitor, "Organizations").await?;
-    let fields = [("query", &wanted.query), (CURSOR, &wanted.cursor)];
-    let at = "/organizations";
-    let list = List::read::<ListOrganizations>(visitor, at, json!({}), &fields).await?;
+    let search = Form::search([("query", &wanted.query), (CURSOR, &wanted.cursor)]);
+    let list = List::read(visitor, "/organizations", search, |form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(ListOrganizations { query, limit: Limit::default(), cursor })
+    })
+    .await?;
     form_page(&form.clone(), &Organizations { frame, list, form })
 }
 
 async fn create(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["name"]));
-    match visitor.send::<CreateOrganization>(&params, form.key()).await {
+    let params = |form: &Form| Ok(CreateOrganization { name: form.get("name")? });
+    match visitor.send(&form, params).await {
         Ok(made) => done(&format!("/organizations/{}", made.id), "The organization is there."),
         Err(fault) => list_with(&visitor, &Wanted::default(), form.refused(fault)).await,
     }
 }
 
 async fn accept(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["token"]));
-    match visitor.send::<AcceptInvitation>(&params, form.key()).await {
+    let params = |form: &Form| Ok(AcceptInvitation { token: form.get("token")? });
+    match visitor.send(&form, params).await {
         Ok(joined) => done(
             &format!("/organizations/{}", joined.id),
             format!("You are a member of {}.", joined.name),
@@ -93,13 +96,12 @@ struct Join {
 impl Join {
     /// The address of this page with its token, for the pages that lead back to it.
     fn here(&self) -> String {
-        address("/invitations", &[("token", self.form.value("token").to_owned())])
+        address("/invitations", [("token", self.form.value("token"))])
     }
 
     /// The page that signs in, or the one that makes an account, and leads back here.
     fn through(&self, page: &str) -> String {
-        let token = self.form.value("token").to_owned();
-        address(page, &[("to", self.here()), ("invitation", token)])
+        address(page, [("to", self.here().as_str()), ("invitation", self.form.value("token"))])
     }
 }
 
@@ -134,25 +136,26 @@ struct Show {
     form: Form,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    show_with(&visitor, super::id(path, "organization")?, &wanted.cursor, Form::default()).await
+async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+    show_with(&visitor, super::id(path, "organization")?, &part, Form::default()).await
 }
 
 /// Shows an organization with a form that was refused, and otherwise with what is set now.
 async fn again(visitor: &Visitor, organization_id: OrganizationId, form: Form) -> Answer {
-    show_with(visitor, organization_id, &String::new(), form).await
+    show_with(visitor, organization_id, &Part::default(), form).await
 }
 
 async fn show_with(
     visitor: &Visitor,
     organization_id: OrganizationId,
-    cursor: &String,
+    part: &Part,
     form: Form,
 ) -> Answer {
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
-    let of_organization = json!({"organizationId": organization_id});
-    let (at, part) = (at(organization_id), [(CURSOR, cursor)]);
-    let pending = List::read::<GetInvitations>(visitor, &at, of_organization, &part).await;
+    let pending = List::read(visitor, &at(organization_id), part.form(), |form| {
+        Ok(GetInvitations { organization_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
+    })
+    .await;
     let invitations = match pending {
         Ok(list) => Some(list),
         Err(refused) if matches!(refused.0, Fault::Forbidden(_)) => None,
@@ -166,8 +169,9 @@ async fn show_with(
 
 async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let organization_id: OrganizationId = super::id(path, "organization")?;
-    let params = json!({"organizationId": organization_id, "name": form.value("name")});
-    match visitor.send::<UpdateOrganization>(&params, form.key()).await {
+    let params =
+        |form: &Form| Ok(UpdateOrganization { organization_id, name: Some(form.get("name")?) });
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(organization_id), "The organization has the new name."),
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
@@ -186,15 +190,16 @@ struct Invited {
 
 async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let organization_id: OrganizationId = super::id(path, "organization")?;
-    let mut params = form.params(&["email", "role"]);
-    params.insert("organizationId".into(), json!(organization_id));
-    match visitor.send::<InviteMember>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(InviteMember { organization_id, email: form.get("email")?, role: form.get("role")? })
+    };
+    match visitor.send(&form, params).await {
         Ok(invitation) => {
             let frame = Frame::of(&visitor, "Invitation").await?;
             let Settings { url, sends_mail, .. } = visitor.settings();
             let at = format!("{}invitations", url.as_str());
-            let token = invitation.accept_token.clone();
-            let link = token.map(|token| address(&at, &[("token", token)]));
+            let token = invitation.accept_token.as_deref();
+            let link = token.map(|token| address(&at, [("token", token)]));
             page(&Invited { frame, invitation, link, sends_mail: *sends_mail })
         }
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
@@ -202,33 +207,50 @@ async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 }
 
 /// Sends what a button of a list says, and shows the list again.
-macro_rules! action {
-    ($name:ident, $function:ty, [$($field:literal),+], $note:literal) => {
-        async fn $name(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-            let organization_id: OrganizationId = super::id(path, "organization")?;
-            let mut params = form.params(&[$($field),+]);
-            params.insert("organizationId".into(), json!(organization_id));
-            match visitor.send::<$function>(&Value::Object(params), form.key()).await {
-                Ok(_) => done(&at(organization_id), $note),
-                Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
-            }
-        }
-    };
+async fn act<F: Function>(
+    visitor: Visitor,
+    path: web::Path<String>,
+    form: Form,
+    params: impl FnOnce(OrganizationId, &Form) -> Result<F, Fault>,
+    note: &str,
+) -> Answer {
+    let organization_id: OrganizationId = super::id(path, "organization")?;
+    match visitor.send(&form, |form| params(organization_id, form)).await {
+        Ok(_) => done(&at(organization_id), note),
+        Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
+    }
 }
 
-action!(revoke, RevokeInvitation, ["invitationId"], "The invitation is withdrawn.");
-action!(set_role, UpdateMember, ["userId", "role"], "The role is changed.");
-action!(remove, RemoveMember, ["userId"], "The member is removed.");
+async fn revoke(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let params = |organization_id, form: &Form| {
+        Ok(RevokeInvitation { organization_id, invitation_id: form.get("invitationId")? })
+    };
+    act(visitor, path, form, params, "The invitation is withdrawn.").await
+}
+
+async fn set_role(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let params = |organization_id, form: &Form| {
+        let (user_id, role) = (form.get("userId")?, form.get("role")?);
+        Ok(UpdateMember { organization_id, user_id, role })
+    };
+    act(visitor, path, form, params, "The role is changed.").await
+}
+
+async fn remove(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let params = |organization_id, form: &Form| {
+        Ok(RemoveMember { organization_id, user_id: form.get("userId")? })
+    };
+    act(visitor, path, form, params, "The member is removed.").await
+}
 
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
-    if form.value("confirmation") != organization.name.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the name of the organization");
-        return again(&visitor, organization_id, form.refused(fault)).await;
-    }
-    let params = json!({"organizationId": organization_id, "cascade": form.has("cascade", "yes")});
-    match visitor.send::<DeleteOrganization>(&params, form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(organization.name.as_str(), "the name of the organization")?;
+        Ok(DeleteOrganization { organization_id, cascade: form.has("cascade", "yes") })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done("/organizations", "The organization is deleted."),
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }

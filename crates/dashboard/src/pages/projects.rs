@@ -15,7 +15,6 @@ use contract::{
     projects::{CreateProject, DeleteProject, GetProject, GetProjects, Project, UpdateProject},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/", web::get().to(list))
@@ -38,8 +37,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn fields(&self) -> [(&'static str, &String); 2] {
-        [("query", &self.query), (CURSOR, &self.cursor)]
+    fn form(&self) -> Form {
+        Form::search([("query", &self.query), (CURSOR, &self.cursor)])
     }
 }
 
@@ -76,7 +75,11 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 
 async fn list_with(visitor: &Visitor, wanted: &Wanted, form: Form) -> Answer {
     let frame = Frame::of(visitor, "Projects").await?;
-    let list = List::read::<GetProjects>(visitor, "/", json!({}), &wanted.fields()).await?;
+    let list = List::read(visitor, "/", wanted.form(), |form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(GetProjects { organization_id: None, query, limit: Limit::default(), cursor })
+    })
+    .await?;
     let menu = menu(visitor, form.value("organizationId")).await?;
     let known = organizations_of(visitor, &list.items, &menu.items).await?;
     form_page(&form.clone(), &Projects { frame, list, known, menu, form })
@@ -122,8 +125,14 @@ async fn organization(
 }
 
 async fn create(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["name", "organizationId", "description"]));
-    match visitor.send::<CreateProject>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(CreateProject {
+            name: form.get("name")?,
+            organization_id: form.get("organizationId")?,
+            description: form.get("description")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(project) => done(&format!("/projects/{}", project.id), "The project is there."),
         Err(fault) => list_with(&visitor, &Wanted::default(), form.refused(fault)).await,
     }
@@ -149,17 +158,28 @@ async fn show_with(
     form: Form,
 ) -> Answer {
     let project = visitor.read(&GetProject { project_id }).await?;
-    let (at, of_project) = (format!("/projects/{project_id}"), json!({"projectId": project_id}));
-    let list = List::read::<ListApps>(visitor, &at, of_project, &wanted.fields()).await?;
+    let at = format!("/projects/{project_id}");
+    let list = List::read(visitor, &at, wanted.form(), |form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(ListApps { project_id, query, limit: Limit::default(), cursor })
+    })
+    .await?;
     let frame = Frame::of(visitor, project.name.as_str()).await?.below("Projects", "/");
     form_page(&form.clone(), &Show { frame, project, list, form })
 }
 
 async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let project_id: ProjectId = super::id(path, "project")?;
-    let mut params = form.params(&["name", "bundleId", "packageName"]);
-    params.insert("projectId".into(), json!(project_id));
-    match visitor.send::<CreateApp>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(CreateApp {
+            project_id,
+            name: form.get("name")?,
+            platforms: None,
+            bundle_id: form.get("bundleId")?,
+            package_name: form.get("packageName")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(app) => done(&format!("/apps/{}", app.id), "The app is there."),
         Err(fault) => {
             show_with(&visitor, project_id, &Wanted::default(), form.refused(fault)).await
@@ -192,10 +212,15 @@ async fn settings_with(visitor: &Visitor, project: Project, form: Form) -> Answe
 
 async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let project_id: ProjectId = super::id(path, "project")?;
-    let description = Some(form.value("description")).filter(|text| !text.is_empty());
-    let params =
-        json!({"projectId": project_id, "name": form.value("name"), "description": description});
-    match visitor.send::<UpdateProject>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(UpdateProject {
+            project_id,
+            name: Some(form.get("name")?),
+            description: form.get("description")?,
+            member_ids: None,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/projects/{project_id}"), "The project is changed."),
         Err(fault) => {
             let project = visitor.read(&GetProject { project_id }).await?;
@@ -207,11 +232,11 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let project_id: ProjectId = super::id(path, "project")?;
     let project = visitor.read(&GetProject { project_id }).await?;
-    if form.value("confirmation") != project.name.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the name of the project");
-        return settings_with(&visitor, project, form.refused(fault)).await;
-    }
-    match visitor.send::<DeleteProject>(&json!({"projectId": project_id}), form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(project.name.as_str(), "the name of the project")?;
+        Ok(DeleteProject { project_id })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done("/", "The project is deleted."),
         Err(fault) => settings_with(&visitor, project, form.refused(fault)).await,
     }

@@ -10,7 +10,7 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, ArtifactId, Fault, Function, Limit, ReleaseId,
+    AppId, ArtifactId, Function, Limit, ReleaseId,
     artifacts::{Artifact, GetArtifact},
     releases::{
         CheckRelease, CreateRelease, DeleteRelease, GetRelease, GetReleases, HaltRollout,
@@ -18,8 +18,8 @@ use contract::{
         Rollback, RollbackRelease, SetRollout, Target,
     },
 };
+use futures_util::future::{FutureExt, LocalBoxFuture};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/releases", web::get().to(list))
@@ -27,9 +27,9 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/releases/{id}", web::get().to(show))
         .route("/releases/{id}/publish", web::post().to(publish))
         .route("/releases/{id}/rollout", web::post().to(set_rollout))
-        .route("/releases/{id}/halt", web::post().to(act::<HaltRollout>))
-        .route("/releases/{id}/resume", web::post().to(act::<ResumeRollout>))
-        .route("/releases/{id}/check", web::post().to(act::<CheckRelease>))
+        .route("/releases/{id}/halt", web::post().to(act(halt)))
+        .route("/releases/{id}/resume", web::post().to(act(resume)))
+        .route("/releases/{id}/check", web::post().to(act(check)))
         .route("/releases/{id}/delete", web::post().to(delete))
         .route("/releases/{id}/rollback", web::get().to(plan))
         .route("/releases/{id}/rollback", web::post().to(roll_back));
@@ -85,9 +85,14 @@ pub async fn part_of(
     at: &str,
     wanted: &Wanted,
 ) -> Result<List<Release>, Refused> {
-    let fields = [("channel", &wanted.channel), ("state", &wanted.state), (CURSOR, &wanted.cursor)];
-    let mut list =
-        List::read::<GetReleases>(visitor, at, json!({"appId": app_id}), &fields).await?;
+    let Wanted { channel, state, cursor, .. } = wanted;
+    let search = Form::search([("channel", channel), ("state", state), (CURSOR, cursor)]);
+    let mut list: List<Release> = List::read(visitor, at, search, |form| {
+        let (channel, state) = (form.get("channel")?, form.get("state")?);
+        let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
+        Ok(GetReleases { app_id, channel, state, limit, cursor })
+    })
+    .await?;
     if wanted.is_start() && !list.items.is_empty() {
         let mut items = current(visitor, app_id).await?;
         list.items.retain(|release| !items.iter().any(|current| current.id == release.id));
@@ -150,10 +155,16 @@ async fn list_with(visitor: &Visitor, app_id: AppId, wanted: &Wanted, form: Form
 
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
-    let mut params = form.params(&["channel", "version", "notes"]);
-    params.insert("appId".into(), json!(app_id));
-    params.insert("artifactIds".into(), json!(form.values("artifactIds")));
-    match visitor.send::<CreateRelease>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(CreateRelease {
+            app_id,
+            artifact_ids: form.get("artifactIds")?,
+            version: form.get("version")?,
+            channel: form.get("channel")?,
+            notes: form.get("notes")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(release) => {
             done(&at(release.id), "The release is a draft. Publish it when it is ready.")
         }
@@ -255,13 +266,16 @@ fn qr_code(text: &str) -> String {
 
 async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let release_id: ReleaseId = super::id(path, "release")?;
-    let mut params = form.params(&["notes"]);
-    params.insert("releaseId".into(), json!(release_id));
-    params.insert("targets".into(), json!(form.values("targets")));
-    if let Some(share) = share(&form) {
-        params.insert("rollout".into(), share);
-    }
-    match visitor.send::<PublishRelease>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(PublishRelease {
+            release_id,
+            targets: form.get("targets")?,
+            rollout: form.get("rollout")?,
+            notes: form.get("notes")?,
+            options: None,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(release) => done(&at(release_id), published(&release, &form.values("targets"))),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
@@ -286,16 +300,11 @@ fn published(release: &Release, targets: &[&str]) -> Note {
     Note::plain(format!("{version} is on its way to {targets}. Its state there is below."))
 }
 
-/// The share that was entered: a number if it is one, else the text, for the service to refuse.
-fn share(form: &Form) -> Option<Value> {
-    let text = Some(form.value("rollout")).filter(|text| !text.is_empty())?;
-    Some(text.parse::<f64>().map_or_else(|_| text.into(), Value::from))
-}
-
 async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let release_id: ReleaseId = super::id(path, "release")?;
-    let params = json!({"releaseId": release_id, "rollout": share(&form)});
-    match visitor.send::<SetRollout>(&params, form.key()).await {
+    let params =
+        |form: &Form| Ok(SetRollout { release_id, targets: None, rollout: form.get("rollout")? });
+    match visitor.send(&form, params).await {
         Ok(release) => {
             let shares = release.publications.iter().filter_map(|publication| {
                 let share = publication.rollout?;
@@ -308,31 +317,47 @@ async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> A
     }
 }
 
+fn halt(release_id: ReleaseId) -> HaltRollout {
+    HaltRollout { release_id, targets: None }
+}
+
+fn resume(release_id: ReleaseId) -> ResumeRollout {
+    ResumeRollout { release_id, targets: None }
+}
+
+fn check(release_id: ReleaseId) -> CheckRelease {
+    CheckRelease { release_id }
+}
+
 /// Calls a function that takes only the release, and says what the stores made of it.
-async fn act<F: Function<Reply = Release>>(
-    visitor: Visitor,
-    path: web::Path<String>,
-    form: Form,
-) -> Answer {
-    let release_id: ReleaseId = super::id(path, "release")?;
-    match visitor.send::<F>(&json!({"releaseId": release_id}), form.key()).await {
-        Ok(release) => {
-            let state = |p: &Publication| format!("{}: {}", p.target.name(), standing(&release, p));
-            let states: Vec<_> = release.publications.iter().map(state).collect();
-            done(&at(release_id), Note::plain(format!("Now {}.", states.join(", "))))
+fn act<F: Function<Reply = Release>>(
+    params: fn(ReleaseId) -> F,
+) -> impl Fn(Visitor, web::Path<String>, Form) -> LocalBoxFuture<'static, Answer> + Clone {
+    move |visitor, path, form| {
+        async move {
+            let release_id: ReleaseId = super::id(path, "release")?;
+            match visitor.send(&form, |_| Ok(params(release_id))).await {
+                Ok(release) => {
+                    let state =
+                        |p: &Publication| format!("{}: {}", p.target.name(), standing(&release, p));
+                    let states: Vec<_> = release.publications.iter().map(state).collect();
+                    done(&at(release_id), Note::plain(format!("Now {}.", states.join(", "))))
+                }
+                Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
+            }
         }
-        Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
+        .boxed_local()
     }
 }
 
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let release_id: ReleaseId = super::id(path, "release")?;
     let release = visitor.read(&GetRelease { release_id }).await?;
-    if form.value("confirmation") != release.version.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the version of the release");
-        return show_with(&visitor, release_id, form.refused(fault)).await;
-    }
-    match visitor.send::<DeleteRelease>(&json!({"releaseId": release_id}), form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(release.version.as_str(), "the version of the release")?;
+        Ok(DeleteRelease { release_id })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/apps/{}/releases", release.app_id), "The release is deleted."),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
@@ -359,7 +384,8 @@ async fn plan(visitor: Visitor, path: web::Path<String>) -> Answer {
 async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let release_id: ReleaseId = super::id(path, "release")?;
     let back = visitor.read(&GetRelease { release_id }).await?;
-    match visitor.send::<RollbackRelease>(&json!({"releaseId": release_id}), form.key()).await {
+    let params = |_: &Form| Ok(RollbackRelease { release_id, to_release_id: None, dry_run: false });
+    match visitor.send(&form, params).await {
         Ok(Rollback { release, .. }) if release.id == release_id => {
             done(&at(release_id), format!("{} was withdrawn. No user had got it.", back.version))
         }

@@ -15,12 +15,11 @@ use contract::{
     Fault,
     authentication::{
         CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset,
-        ResetPassword,
+        ResetPassword, SignedIn,
     },
     service::Registration,
 };
 use serde::Deserialize;
-use serde_json::Value;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/first-start", web::get().to(show_first))
@@ -120,9 +119,13 @@ pub fn again(visitor: &Visitor, sent: Option<Form>) -> Answer {
     page_with(StatusCode::UNAUTHORIZED, &content)
 }
 
+async fn signed_in(visitor: &Visitor, form: &Form) -> Result<SignedIn, Fault> {
+    let params = LoginWithEmail { email: form.get("email")?, password: form.get("password")? };
+    visitor.call(&params, None).await
+}
+
 async fn sign_in(visitor: Visitor, form: Form) -> Answer {
-    let params = form.params(&["email", "password"]);
-    match visitor.send::<LoginWithEmail>(&Value::Object(params), None).await {
+    match signed_in(&visitor, &form).await {
         Ok(signed_in) => {
             let session = signed_in.session_token;
             let to = own_address(form.value("to"));
@@ -169,8 +172,15 @@ fn register_page(visitor: &Visitor, form: Form) -> Register {
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {
-    let params = form.params(&["email", "password", "name", "invitation"]);
-    match visitor.send::<RegisterUser>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(RegisterUser {
+            email: form.get("email")?,
+            password: form.get("password")?,
+            name: form.get("name")?,
+            invitation: form.get("invitation")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(signed_in) => with_session(
             &own_address(form.value("to")),
             cookies::signed_in(signed_in.session_token),
@@ -188,8 +198,15 @@ async fn show_first(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
 }
 
 async fn first(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["token", "email", "password", "name"]));
-    match visitor.send::<CreateFirstAdministrator>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(CreateFirstAdministrator {
+            token: form.get("token")?,
+            email: form.get("email")?,
+            password: form.get("password")?,
+            name: form.get("name")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(signed_in) => with_session("/", cookies::signed_in(signed_in.session_token)),
         Err(fault) => {
             let (frame, form) = (Frame::open(&visitor, "First administrator"), form.refused(fault));
@@ -208,8 +225,8 @@ fn forgot_page(visitor: &Visitor, form: Form) -> Forgot {
 }
 
 async fn forgot(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["email"]));
-    match visitor.send::<RequestPasswordReset>(&params, form.key()).await {
+    let params = |form: &Form| Ok(RequestPasswordReset { email: form.get("email")? });
+    match visitor.send(&form, params).await {
         Ok(_) => {
             let note = if visitor.settings().sends_mail {
                 "If there is an account with this e-mail, a mail with a link is on its way to it."
@@ -238,8 +255,11 @@ async fn show_reset(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
 }
 
 async fn reset(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["token", "newPassword"]));
-    match visitor.send::<ResetPassword>(&params, form.key()).await {
+    let params = |form: &Form| {
+        let (token, new_password) = (form.get("token")?, form.get("newPassword")?);
+        Ok(ResetPassword { token, new_password, revoke_tokens: true })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done("/sign-in", "The new password holds from now on. Sign in with it."),
         Err(fault) => {
             let (frame, form) = (Frame::open(&visitor, "New password"), form.refused(fault));

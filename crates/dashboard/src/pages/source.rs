@@ -15,7 +15,6 @@ use contract::{
         GetRepositoryWebhook, Repository, RepositoryMode, RepositoryWebhook, RunsIn,
     },
 };
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/source", web::get().to(show))
@@ -68,26 +67,33 @@ async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
     form_page(&form.clone(), &Source { frame, tab, repository, form })
 }
 
-/// Sends a form of this page with the id of its app. `note` says what the reply tells.
-async fn sent<F: Function>(
+/// Sends a form of this page. `note` says what the reply tells.
+async fn send<F: Function>(
     visitor: &Visitor,
     app_id: AppId,
     form: Form,
-    fields: &[&str],
+    params: impl FnOnce(&Form) -> Result<F, Fault>,
     note: impl Fn(&F::Reply) -> Note,
 ) -> Answer {
-    let mut params = form.params(fields);
-    params.insert("appId".into(), json!(app_id));
-    match visitor.send::<F>(&Value::Object(params), form.key()).await {
+    match visitor.send(&form, params).await {
         Ok(reply) => done(&format!("/apps/{app_id}/source"), note(&reply)),
         Err(fault) => show_with(visitor, app_id, form.refused(fault)).await,
     }
 }
 
 async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let fields = ["url", "branch", "token", "hostKey"];
     let app_id = super::id(path, "app")?;
-    sent::<ConnectRepository>(&visitor, app_id, form, &fields, |repository| {
+    let params = |form: &Form| {
+        Ok(ConnectRepository {
+            app_id,
+            url: form.get("url")?,
+            branch: form.get("branch")?,
+            token: form.get("token")?,
+            installation_id: None,
+            host_key: form.get("hostKey")?,
+        })
+    };
+    send(&visitor, app_id, form, params, |repository| {
         read(repository, "The repository is connected.", "The address is kept")
     })
     .await
@@ -95,9 +101,15 @@ async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
 
 async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id = super::id(path, "app")?;
-    sent::<CheckRepository>(&visitor, app_id, form, &[], |repository| {
-        read(repository, "The repository was read again.", "The repository was looked for")
-    })
+    send(
+        &visitor,
+        app_id,
+        form,
+        |_| Ok(CheckRepository { app_id }),
+        |repository| {
+            read(repository, "The repository was read again.", "The repository was looked for")
+        },
+    )
     .await
 }
 
@@ -123,12 +135,12 @@ async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer 
 async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
     let repository = visitor.read(&GetRepository { app_id }).await?;
-    if form.value("confirmation") != repository.url.to_string() {
-        let fault = Fault::invalid("confirmation", "is not the address of the repository");
-        return show_with(&visitor, app_id, form.refused(fault)).await;
-    }
+    let params = |form: &Form| {
+        form.confirm(repository.url.to_string(), "the address of the repository")?;
+        Ok(DisconnectRepository { app_id })
+    };
     let note = |_: &_| "The repository is disconnected.".into();
-    sent::<DisconnectRepository>(&visitor, app_id, form, &[], note).await
+    send(&visitor, app_id, form, params, note).await
 }
 
 #[derive(Template)]

@@ -3,25 +3,24 @@
 
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
-    form::Form,
+    form::{Form, value},
     list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault,
+    BoundedSet, Fault, Limit,
     instances::InstanceKind,
     templates::{
         AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, GetTemplate, GetTemplateStats,
-        GetTemplates, HealthCheck, PricingModel, Template as Blueprint, TemplateService,
+        GetTemplates, HealthCheck, Pricing, PricingModel, Template as Blueprint, TemplateService,
         TemplateStats, TemplateStatus, TemplateVersion, UpdateTemplate, UpdateTemplatePricing,
         UpdateTemplateStatus, UpdateTemplateVersion,
     },
     text::Slug,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/templates", web::get().to(list))
@@ -73,22 +72,34 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 
 async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
     let Wanted { query, kind, cursor } = &wanted;
-    let fields = [("query", query), ("kind", kind), (CURSOR, cursor)];
-    let list = List::read::<GetTemplates>(visitor, "/templates", json!({}), &fields).await?;
+    let search = Form::search([("query", query), ("kind", kind), (CURSOR, cursor)]);
+    let list = List::read(visitor, "/templates", search, |form| {
+        let (query, kind, cursor) = (form.get("query")?, form.get("kind")?, form.get(CURSOR)?);
+        Ok(GetTemplates { query, kind, limit: Limit::default(), cursor })
+    })
+    .await?;
     let frame = Frame::of(visitor, "Templates").await?;
     let shown = if form.fault().is_some() { &form } else { &list.form };
     form_page(&shown.clone(), &Gallery { frame, list, form })
 }
 
 /// The tags of a form: words.
-fn tags(form: &Form) -> Vec<&str> {
-    form.value("tags").split_whitespace().collect()
+fn tags(form: &Form) -> Result<BoundedSet<Slug, 0, 20>, Fault> {
+    value::read("tags", form.value("tags").split_whitespace())
 }
 
 async fn create(visitor: Visitor, form: Form) -> Answer {
-    let mut params = form.params(&["name", "slug", "kind", "category", "description"]);
-    params.insert("tags".into(), json!(tags(&form)));
-    match visitor.send::<CreateTemplate>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(CreateTemplate {
+            name: form.get("name")?,
+            slug: form.get("slug")?,
+            kind: form.get("kind")?,
+            description: form.get("description")?,
+            category: form.get("category")?,
+            tags: tags(form)?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(made) => {
             done(&at(&made.slug), "The template is a draft. Add a version, then publish it.")
         }
@@ -203,12 +214,17 @@ fn filled(template: &Blueprint) -> Form {
 
 async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let template = read(&visitor, path).await?;
-    let description = Some(form.value("description")).filter(|text| !text.is_empty());
-    let mut params = form.params(&["name", "slug", "category"]);
-    params.insert("templateId".into(), json!(template.id));
-    params.insert("description".into(), json!(description));
-    params.insert("tags".into(), json!(tags(&form)));
-    match visitor.send::<UpdateTemplate>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(UpdateTemplate {
+            template_id: template.id,
+            name: form.get("name")?,
+            slug: form.get("slug")?,
+            description: form.get("description")?,
+            category: form.get("category")?,
+            tags: Some(tags(form)?),
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(changed) => done(&at(&changed.slug), "The template is changed."),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
@@ -216,8 +232,10 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 
 async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let template = read(&visitor, path).await?;
-    let params = json!({"templateId": template.id, "status": form.value("status")});
-    match visitor.send::<UpdateTemplateStatus>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(UpdateTemplateStatus { template_id: template.id, status: form.get("status")? })
+    };
+    match visitor.send(&form, params).await {
         Ok(changed) => done(&at(&changed.slug), format!("It is {}.", super::name(&changed.status))),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
@@ -225,8 +243,11 @@ async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> An
 
 async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let template = read(&visitor, path).await?;
-    let params = json!({"templateId": template.id, "version": form.value("currentVersion")});
-    match visitor.send::<UpdateTemplateVersion>(&params, form.key()).await {
+    let params = |form: &Form| {
+        let version = form.get("currentVersion")?;
+        Ok(UpdateTemplateVersion { template_id: template.id, version })
+    };
+    match visitor.send(&form, params).await {
         Ok(changed) => done(&at(&changed.slug), "New instances get this version."),
         Err(fault) => {
             // The form for a new version has a field `version`.
@@ -238,16 +259,21 @@ async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> A
 
 async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
     let template = read(&visitor, path).await?;
-    let mut pricing = form.params(&["model", "currency", "planCode"]);
-    let amount = form.value("amount").trim();
-    if !amount.is_empty() {
-        // What is no number goes on as text, so that the service says what is wrong.
-        let number = amount.parse::<u64>();
-        pricing.insert("amount".into(), number.map_or_else(|_| json!(amount), |n| json!(n)));
-    }
-    let featured = form.has("featured", "yes");
-    let params = json!({"templateId": template.id, "pricing": pricing, "featured": featured});
-    match visitor.send::<UpdateTemplatePricing>(&params, form.key()).await {
+    let params = |form: &Form| {
+        let pricing = Pricing {
+            model: form.get("model")?,
+            amount: form.get("amount")?,
+            currency: form.get("currency")?,
+            plan_code: form.get("planCode")?,
+        };
+        let featured = form.has("featured", "yes");
+        Ok(UpdateTemplatePricing {
+            template_id: template.id,
+            pricing: Some(pricing),
+            featured: Some(featured),
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(changed) => done(&at(&changed.slug), "The price is set."),
         Err(fault) => {
             form.say_boxes(&["featured"]);
@@ -258,30 +284,27 @@ async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) 
 
 async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let template = read(&visitor, path).await?;
-    match added(&visitor, &template, &form).await {
-        Ok(()) => done(&at(&template.slug), "The version is there."),
+    let params = |form: &Form| {
+        Ok(AddTemplateDockerVersion {
+            template_id: template.id,
+            version: form.get("version")?,
+            services: form.get_json("services")?,
+            notes: form.get("notes")?,
+        })
+    };
+    match visitor.send(&form, params).await {
+        Ok(_) => done(&at(&template.slug), "The version is there."),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
 }
 
-async fn added(visitor: &Visitor, template: &Blueprint, form: &Form) -> Result<(), Fault> {
-    let services: Value = serde_json::from_str(form.value("services"))
-        .map_err(|e| Fault::invalid("services", format!("is not JSON: {e}")))?;
-    let mut params = form.params(&["version", "notes"]);
-    params.insert("templateId".into(), json!(template.id));
-    params.insert("services".into(), services);
-    visitor.send::<AddTemplateDockerVersion>(&Value::Object(params), form.key()).await?;
-    Ok(())
-}
-
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let template = read(&visitor, path).await?;
-    if form.value("confirmation") != template.name.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the name of the template");
-        return show_with(&visitor, template, form.refused(fault)).await;
-    }
-    let params = json!({"templateId": template.id});
-    match visitor.send::<DeleteTemplate>(&params, form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(template.name.as_str(), "the name of the template")?;
+        Ok(DeleteTemplate { template_id: template.id })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done("/templates", "The template is deleted."),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }

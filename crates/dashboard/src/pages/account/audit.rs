@@ -3,14 +3,14 @@
 use super::tab;
 use crate::{
     answer::{Answer, Frame, form_page},
+    form::Form,
     list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::{authentication::GetOwnAuditLog, operators::AuditEvent};
+use contract::{Limit, authentication::GetOwnAuditLog, operators::AuditEvent};
 use serde::Deserialize;
-use serde_json::json;
 
 const HERE: &str = "/account/audit";
 
@@ -36,8 +36,17 @@ struct Changes {
 
 async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     let Wanted { function, resource, cursor } = &*wanted;
-    let fields = [("function", function), ("resource", resource), (CURSOR, cursor)];
-    let list = List::read::<GetOwnAuditLog>(&visitor, HERE, json!({}), &fields).await?;
+    let search = Form::search([("function", function), ("resource", resource), (CURSOR, cursor)]);
+    let list = List::read(&visitor, HERE, search, |form| {
+        Ok(GetOwnAuditLog {
+            function: form.get("function")?,
+            resource: form.get("resource")?,
+            since: None,
+            limit: Limit::default(),
+            cursor: form.get(CURSOR)?,
+        })
+    })
+    .await?;
     let frame = tab(&visitor, "/audit").await?;
     form_page(&list.form.clone(), &Changes { frame, list })
 }

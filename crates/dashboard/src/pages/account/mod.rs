@@ -11,15 +11,17 @@ use crate::{
     cookies,
     form::Form,
     list::{CURSOR, List},
+    pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::authentication::{
-    ChangePassword, GetSessions, GetUsage, RevokeSession, Session, UpdateProfile, Usage,
+use contract::{
+    Limit, Patch,
+    authentication::{
+        ChangePassword, GetSessions, GetUsage, RevokeSession, Session, UpdateProfile, Usage,
+    },
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/account", web::get().to(show))
@@ -64,52 +66,54 @@ impl Account {
     }
 }
 
-/// The part of the list of sessions that a person looks at.
-#[derive(Deserialize)]
-struct Wanted {
-    #[serde(default)]
-    cursor: String,
-}
-
-async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    show_with(&visitor, &wanted.cursor, Form::default()).await
+async fn show(visitor: Visitor, part: web::Query<Part>) -> Answer {
+    show_with(&visitor, &part, Form::default()).await
 }
 
 /// Shows the account with a form that was refused, or an empty one. The other forms have what is set
 /// now.
-async fn show_with(visitor: &Visitor, cursor: &String, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, part: &Part, form: Form) -> Answer {
     let user = visitor.user().await?;
     let company = user.company.as_ref().map(ToString::to_string).unwrap_or_default();
     let form = form.beside(Form::filled([("name", user.name.to_string()), ("company", company)]));
     let frame = tab(visitor, "").await?;
-    let part = [(CURSOR, cursor)];
-    let sessions = List::read::<GetSessions>(visitor, "/account", json!({}), &part).await?;
+    let sessions = List::read(visitor, "/account", part.form(), |form| {
+        Ok(GetSessions { limit: Limit::default(), cursor: form.get(CURSOR)? })
+    })
+    .await?;
     let usage = visitor.read(&GetUsage {}).await?;
     form_page(&form.clone(), &Account { frame, sessions, usage, form })
 }
 
 async fn change(visitor: Visitor, form: Form) -> Answer {
-    let company = Some(form.value("company")).filter(|text| !text.is_empty());
-    let params = json!({"name": form.value("name"), "company": company});
-    match visitor.send::<UpdateProfile>(&params, form.key()).await {
+    let params = |form: &Form| {
+        let (name, company) = (Some(form.get("name")?), form.get("company")?);
+        Ok(UpdateProfile { name, avatar_url: Patch::Keep, company })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done("/account", "The profile is changed."),
-        Err(fault) => show_with(&visitor, &String::new(), form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &Part::default(), form.refused(fault)).await,
     }
 }
 
 async fn set_password(visitor: Visitor, form: Form) -> Answer {
-    let mut params = form.params(&["currentPassword", "newPassword"]);
-    params.insert("revokeTokens".into(), form.has("revokeTokens", "yes").into());
-    match visitor.send::<ChangePassword>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(ChangePassword {
+            current_password: form.get("currentPassword")?,
+            new_password: form.get("newPassword")?,
+            revoke_tokens: form.has("revokeTokens", "yes"),
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(new) => with_session("/account", cookies::signed_in(new.session_token)),
-        Err(fault) => show_with(&visitor, &String::new(), form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &Part::default(), form.refused(fault)).await,
     }
 }
 
 async fn end_session(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["sessionId"]));
-    match visitor.send::<RevokeSession>(&params, form.key()).await {
+    let params = |form: &Form| Ok(RevokeSession { session_id: form.get("sessionId")? });
+    match visitor.send(&form, params).await {
         Ok(_) => done("/account", "The session is over."),
-        Err(fault) => show_with(&visitor, &String::new(), form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &Part::default(), form.refused(fault)).await,
     }
 }

@@ -3,22 +3,21 @@
 use super::tab;
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page, page},
-    form::Form,
-    list::List,
+    form::{Form, value},
+    list::{CURSOR, List},
     pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, Limit, Scope,
+    AppId, Fault, Limit, Patch, Scope,
     apps::{App, GetApp},
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
     trusted_publishers::{
         AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, TrustedPublisher,
     },
 };
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/account/tokens", web::get().to(show_own))
@@ -77,10 +76,13 @@ impl Tokens {
     async fn read(
         visitor: &Visitor,
         at: String,
-        of: Value,
+        app_id: Option<AppId>,
         part: &Part,
     ) -> Result<Tokens, Refused> {
-        let list = List::read::<GetDeployTokens>(visitor, &at, of, &part.fields()).await?;
+        let list = List::read(visitor, &at, part.form(), |form| {
+            Ok(GetDeployTokens { app_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
+        })
+        .await?;
         Ok(Tokens { at, list })
     }
 }
@@ -91,22 +93,24 @@ async fn show_own(visitor: Visitor, part: web::Query<Part>) -> Answer {
 
 async fn own_with(visitor: &Visitor, form: Form, part: &Part) -> Answer {
     let frame = tab(visitor, "/tokens").await?;
-    let tokens = Tokens::read(visitor, "/account/tokens".into(), json!({}), part).await?;
+    let tokens = Tokens::read(visitor, "/account/tokens".into(), None, part).await?;
     form_page(&form.clone(), &Own { frame, tokens, form })
 }
 
 /// The parameters of a new token. A day begins at midnight, UTC. Without a day, the service's default
 /// counts, unless the form says that the token never expires.
-fn wanted(form: &Form) -> serde_json::Map<String, Value> {
-    let mut params = form.params(&["name", "appId"]);
-    params.insert("scopes".into(), form.values("scopes").into());
+fn new_token(form: &Form, app_id: Option<AppId>) -> Result<CreateDeployToken, Fault> {
     let day = form.value("expiresAt");
-    if form.value("never") == "true" {
-        params.insert("expiresAt".into(), Value::Null);
-    } else if !day.is_empty() {
-        params.insert("expiresAt".into(), format!("{day}T00:00:00Z").into());
-    }
-    params
+    let expires_at = if form.value("never") == "true" {
+        Patch::Clear
+    } else if day.is_empty() {
+        Patch::Keep
+    } else {
+        let midnight = format!("{day}T00:00:00Z");
+        Patch::Set(value::read("expiresAt", [midnight.as_str()])?)
+    };
+    let (name, scopes) = (form.get("name")?, form.get("scopes")?);
+    Ok(CreateDeployToken { name, scopes, app_id, expires_at })
 }
 
 async fn made(visitor: &Visitor, made: NewDeployToken, back: String) -> Answer {
@@ -115,16 +119,15 @@ async fn made(visitor: &Visitor, made: NewDeployToken, back: String) -> Answer {
 }
 
 async fn create_own(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(wanted(&form));
-    match visitor.send::<CreateDeployToken>(&params, form.key()).await {
+    match visitor.send(&form, |form| new_token(form, form.get("appId")?)).await {
         Ok(new) => made(&visitor, new, "/account/tokens".into()).await,
         Err(fault) => own_with(&visitor, form.refused(fault), &Part::default()).await,
     }
 }
 
 async fn revoke_own(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["tokenId"]));
-    match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
+    let params = |form: &Form| Ok(RevokeDeployToken { token_id: form.get("tokenId")? });
+    match visitor.send(&form, params).await {
         Ok(token) => done("/account/tokens", format!("The token {} is revoked.", token.name)),
         Err(fault) => own_with(&visitor, form.refused(fault), &Part::default()).await,
     }
@@ -156,7 +159,7 @@ async fn show_app(visitor: Visitor, path: web::Path<String>, part: web::Query<Pa
 async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, part: &Part) -> Answer {
     let app = visitor.read(&GetApp { app_id }).await?;
     let at = format!("/apps/{app_id}/access");
-    let tokens = Tokens::read(visitor, at, json!({"appId": app_id}), part).await?;
+    let tokens = Tokens::read(visitor, at, Some(app_id), part).await?;
     // An app has at most twenty.
     let all = GetTrustedPublishers { app_id, limit: Limit::default(), cursor: None };
     let publishers = visitor.read(&all).await?.items;
@@ -167,9 +170,7 @@ async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, part: &Part) -> 
 
 async fn create_for_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = crate::pages::id(path, "app")?;
-    let mut params = wanted(&form);
-    params.insert("appId".into(), json!(app_id));
-    match visitor.send::<CreateDeployToken>(&Value::Object(params), form.key()).await {
+    match visitor.send(&form, |form| new_token(form, Some(app_id))).await {
         Ok(new) => made(&visitor, new, format!("/apps/{app_id}/access")).await,
         Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
     }
@@ -177,8 +178,8 @@ async fn create_for_app(visitor: Visitor, path: web::Path<String>, form: Form) -
 
 async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = crate::pages::id(path, "app")?;
-    let params = Value::Object(form.params(&["tokenId"]));
-    match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
+    let params = |form: &Form| Ok(RevokeDeployToken { token_id: form.get("tokenId")? });
+    match visitor.send(&form, params).await {
         Ok(token) => {
             done(&format!("/apps/{app_id}/access"), format!("The token {} is revoked.", token.name))
         }
@@ -188,13 +189,21 @@ async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) ->
 
 async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = crate::pages::id(path, "app")?;
-    let mut params = form.params(&["repository", "workflow", "environment", "ref"]);
-    params.insert("appId".into(), json!(app_id));
-    let events: Vec<_> = form.value("events").split([' ', ',']).filter(|e| !e.is_empty()).collect();
-    if !events.is_empty() {
-        params.insert("events".into(), events.into());
-    }
-    match visitor.send::<AddTrustedPublisher>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        let events = form.value("events").split([' ', ',']);
+        Ok(AddTrustedPublisher {
+            app_id,
+            repository: form.get("repository")?,
+            workflow: form.get("workflow")?,
+            environment: form.get("environment")?,
+            git_ref: form.get("ref")?,
+            events: value::read("events", events)?,
+            repository_id: None,
+            repository_owner_id: None,
+            issuer: None,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(trusted) => done(
             &format!("/apps/{app_id}/access"),
             format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
@@ -205,8 +214,9 @@ async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) ->
 
 async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = crate::pages::id(path, "app")?;
-    let params = Value::Object(form.params(&["publisherId"]));
-    match visitor.send::<RemoveTrustedPublisher>(&params, form.key()).await {
+    let params =
+        |form: &Form| Ok(RemoveTrustedPublisher { publisher_id: form.get("publisherId")? });
+    match visitor.send(&form, params).await {
         Ok(_) => done(
             &format!("/apps/{app_id}/access"),
             "The workflow is trusted no longer. Tokens that it has live on for at most 30 minutes.",

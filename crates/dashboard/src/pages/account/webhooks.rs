@@ -4,14 +4,14 @@ use super::tab;
 use crate::{
     answer::{Answer, Frame, Note, done, form_page, page},
     form::Form,
-    list::List,
+    list::{CURSOR, List},
     pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, OrganizationId, WebhookId,
+    DeliveryId, Limit, OrganizationId, WebhookId,
     organizations::{GetOrganization, ListOrganizations, Organization},
     webhooks::{
         CreateWebhook, DeleteWebhook, EventType, GetWebhook, GetWebhookDeliveries,
@@ -19,7 +19,6 @@ use contract::{
         UpdateWebhook, Webhook, WebhookDelivery, WebhookWithSecret,
     },
 };
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/account/webhooks", web::get().to(organizations))
@@ -43,8 +42,11 @@ struct Organizations {
 }
 
 async fn organizations(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let (at, fields) = ("/account/webhooks", part.fields());
-    let list = List::read::<ListOrganizations>(&visitor, at, json!({}), &fields).await?;
+    let list = List::read(&visitor, "/account/webhooks", part.form(), |form| {
+        let cursor = form.get(CURSOR)?;
+        Ok(ListOrganizations { query: None, limit: Limit::default(), cursor })
+    })
+    .await?;
     page(&Organizations { frame: tab(&visitor, "/webhooks").await?, list })
 }
 
@@ -84,8 +86,10 @@ async fn list_with(
 ) -> Answer {
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
     let at = format!("/organizations/{organization_id}/webhooks");
-    let of = json!({"organizationId": organization_id});
-    let list = List::read::<GetWebhooks>(visitor, &at, of, &part.fields()).await?;
+    let list = List::read(visitor, &at, part.form(), |form| {
+        Ok(GetWebhooks { organization_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
+    })
+    .await?;
     let frame = Frame::of(visitor, "Webhooks").await?.below("Organizations", "/organizations");
     let frame = frame.below(&organization.name, format!("/organizations/{organization_id}"));
     form_page(&form.clone(), &Webhooks { frame, organization, list, form })
@@ -105,13 +109,15 @@ async fn with_secret(visitor: &Visitor, made: WebhookWithSecret) -> Answer {
 
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let organization_id: OrganizationId = crate::pages::id(path, "organization")?;
-    let mut params = form.params(&["url", "description"]);
-    params.insert("organizationId".into(), json!(organization_id));
-    let wanted = form.values("events");
-    if !wanted.is_empty() {
-        params.insert("events".into(), wanted.into());
-    }
-    match visitor.send::<CreateWebhook>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(CreateWebhook {
+            organization_id,
+            url: form.get("url")?,
+            events: form.get("events")?,
+            description: form.get("description")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(made) => with_secret(&visitor, made).await,
         Err(fault) => {
             list_with(&visitor, organization_id, form.refused(fault), &Part::default()).await
@@ -151,8 +157,12 @@ async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>)
 async fn show_with(visitor: &Visitor, webhook_id: WebhookId, form: Form, part: &Part) -> Answer {
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
     let form = form.beside(filled(&webhook));
-    let (at, fields) = (format!("/webhooks/{webhook_id}"), part.fields());
-    let list = List::read::<GetWebhookDeliveries>(visitor, &at, of(webhook_id), &fields).await?;
+    let at = format!("/webhooks/{webhook_id}");
+    let list = List::read(visitor, &at, part.form(), |form| {
+        let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
+        Ok(GetWebhookDeliveries { webhook_id, state: None, limit, cursor })
+    })
+    .await?;
     let frame = Frame::of(visitor, "Webhook").await?.below("Organizations", "/organizations");
     let at = format!("/organizations/{}/webhooks", webhook.organization_id);
     let frame = frame.below("Webhooks", at);
@@ -161,16 +171,16 @@ async fn show_with(visitor: &Visitor, webhook_id: WebhookId, form: Form, part: &
 
 async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
-    let events = form.values("events");
-    let description = Some(form.value("description")).filter(|text| !text.is_empty());
-    let params = json!({
-        "webhookId": webhook_id,
-        "url": form.value("url"),
-        "description": description,
-        "enabled": form.has("enabled", "yes"),
-        "events": (!events.is_empty()).then_some(events),
-    });
-    match visitor.send::<UpdateWebhook>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(UpdateWebhook {
+            webhook_id,
+            url: Some(form.get("url")?),
+            events: form.get("events")?,
+            description: form.get("description")?,
+            enabled: Some(form.has("enabled", "yes")),
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/webhooks/{webhook_id}"), "The webhook is changed."),
         Err(fault) => {
             form.say_boxes(&["enabled", "events"]);
@@ -179,14 +189,9 @@ async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> An
     }
 }
 
-/// The id alone, which is all that the functions of the buttons need.
-fn of(webhook_id: WebhookId) -> Value {
-    json!({"webhookId": webhook_id})
-}
-
 async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
-    match visitor.send::<TestWebhook>(&of(webhook_id), form.key()).await {
+    match visitor.send(&form, |_| Ok(TestWebhook { webhook_id })).await {
         Ok(delivery) => {
             done(&format!("/deliveries/{}", delivery.id), Note::plain("The test is on its way."))
         }
@@ -196,7 +201,7 @@ async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
 
 async fn rotate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
-    match visitor.send::<RotateWebhookSecret>(&of(webhook_id), form.key()).await {
+    match visitor.send(&form, |_| Ok(RotateWebhookSecret { webhook_id })).await {
         Ok(made) => with_secret(&visitor, made).await,
         Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
     }
@@ -205,11 +210,11 @@ async fn rotate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
-    if form.value("confirmation") != webhook.url.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the address of the webhook");
-        return show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await;
-    }
-    match visitor.send::<DeleteWebhook>(&of(webhook_id), form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(webhook.url.as_str(), "the address of the webhook")?;
+        Ok(DeleteWebhook { webhook_id })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(
             &format!("/organizations/{}/webhooks", webhook.organization_id),
             "The webhook is deleted.",
@@ -227,11 +232,10 @@ struct Delivery {
 }
 
 async fn delivery(visitor: Visitor, path: web::Path<String>) -> Answer {
-    delivery_with(&visitor, path, Form::default()).await
+    delivery_with(&visitor, crate::pages::id(path, "delivery")?, Form::default()).await
 }
 
-async fn delivery_with(visitor: &Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let delivery_id = crate::pages::id(path, "delivery")?;
+async fn delivery_with(visitor: &Visitor, delivery_id: DeliveryId, form: Form) -> Answer {
     let delivery = visitor.read(&GetWebhookDelivery { delivery_id }).await?;
     let frame = Frame::of(visitor, "Delivery").await?;
     let frame = frame.below("Webhook", format!("/webhooks/{}", delivery.webhook_id));
@@ -239,12 +243,12 @@ async fn delivery_with(visitor: &Visitor, path: web::Path<String>, form: Form) -
 }
 
 async fn redeliver(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let params = json!({"deliveryId": path.as_str()});
-    match visitor.send::<RedeliverWebhook>(&params, form.key()).await {
+    let delivery_id = crate::pages::id(path, "delivery")?;
+    match visitor.send(&form, |_| Ok(RedeliverWebhook { delivery_id })).await {
         Ok(again) => done(
             &format!("/deliveries/{}", again.id),
             Note::plain("The event is on its way again."),
         ),
-        Err(fault) => delivery_with(&visitor, path, form.refused(fault)).await,
+        Err(fault) => delivery_with(&visitor, delivery_id, form.refused(fault)).await,
     }
 }

@@ -9,13 +9,12 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, Page,
+    Fault, Limit, Page,
     checkouts::{
         CommerceChannel, DeleteCommerceChannel, DeletedCommerceChannel, GetCommerceChannels,
         RegisterCommerceChannel,
     },
 };
-use serde_json::{Value, json};
 
 const HERE: &str = "/operations/channels";
 
@@ -70,9 +69,8 @@ async fn show(
     mut forms: Forms,
     said: Option<&'static str>,
 ) -> Answer {
-    let all = json!({"limit": 200});
-    let channels = visitor.send_with_master_key::<GetCommerceChannels>(&all, None, key).await;
-    let channels = match channels {
+    let all = GetCommerceChannels { limit: Limit::MOST, cursor: None };
+    let channels = match visitor.call_with_master_key(&all, None, key).await {
         Ok(channels) => Some(channels),
         Err(fault) => {
             if forms.last().fault().is_none() {
@@ -98,12 +96,8 @@ async fn answer(
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {
-    let fields = ["channelToken", "appId", "storeId", "adminApiUrl", "adminToken", "label"];
-    let params = Value::Object(form.params(&fields));
     let key = form.value("masterKey").to_owned();
-    let made =
-        visitor.send_with_master_key::<RegisterCommerceChannel>(&params, form.key(), &key).await;
-    match made {
+    match registered(&visitor, &form, &key).await {
         Ok(_) => show(&visitor, &key, Forms::default(), Some("The channel is registered.")).await,
         Err(fault) => {
             let forms = Forms { register: form.refused(fault), ..Forms::default() };
@@ -112,9 +106,21 @@ async fn register(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
+async fn registered(visitor: &Visitor, form: &Form, key: &str) -> Result<CommerceChannel, Fault> {
+    let params = RegisterCommerceChannel {
+        channel_token: form.get("channelToken")?,
+        app_id: form.get("appId")?,
+        store_id: form.get("storeId")?,
+        admin_api_url: form.get("adminApiUrl")?,
+        admin_token: form.get("adminToken")?,
+        label: form.get("label")?,
+    };
+    visitor.call_with_master_key(&params, form.key(), key).await
+}
+
 async fn delete(visitor: Visitor, form: Form) -> Answer {
     let key = form.value("masterKey").to_owned();
-    match forget(&visitor, &form, &key).await {
+    match forgotten(&visitor, &form, &key).await {
         Ok(_) => show(&visitor, &key, Forms::default(), Some("The channel is forgotten.")).await,
         Err(fault) => {
             let forms = Forms { delete: form.refused(fault), ..Forms::default() };
@@ -123,15 +129,12 @@ async fn delete(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-async fn forget(
+async fn forgotten(
     visitor: &Visitor,
     form: &Form,
     key: &str,
 ) -> Result<DeletedCommerceChannel, Fault> {
-    let name = form.value("channelToken");
-    if form.value("confirmation") != name {
-        return Err(Fault::invalid("confirmation", "is not the token of this channel"));
-    }
-    let params = json!({"channelToken": name});
-    visitor.send_with_master_key::<DeleteCommerceChannel>(&params, form.key(), key).await
+    form.confirm(form.value("channelToken"), "the token of this channel")?;
+    let params = DeleteCommerceChannel { channel_token: form.get("channelToken")? };
+    visitor.call_with_master_key(&params, form.key(), key).await
 }

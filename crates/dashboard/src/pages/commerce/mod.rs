@@ -12,7 +12,7 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId,
+    AppId, Limit,
     apps::{App, GetApp},
     checkouts::{
         Checkout, CheckoutFlow, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
@@ -20,7 +20,6 @@ use contract::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/checkouts", web::get().to(list))
@@ -46,24 +45,20 @@ const STATES: [CheckoutState; 11] = [
     CheckoutState::AmountMismatch,
 ];
 
-/// What a person looks for. Each list uses its own fields.
+/// The checkouts that a person looks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct CheckoutsQuery {
     state: String,
-    email: String,
     cursor: String,
 }
 
-impl Wanted {
-    /// The fields of the list that has this one.
-    fn fields<'a>(
-        &'a self,
-        name: &'static str,
-        value: &'a String,
-    ) -> [(&'static str, &'a String); 2] {
-        [(name, value), (CURSOR, &self.cursor)]
-    }
+/// The subscriptions that a person looks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SubscriptionsQuery {
+    email: String,
+    cursor: String,
 }
 
 #[derive(Template)]
@@ -81,12 +76,19 @@ impl Checkouts {
     }
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<CheckoutsQuery>,
+) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/checkouts").await?;
-    let (at, of_app) = (format!("/apps/{app_id}/checkouts"), json!({"appId": app_id}));
-    let fields = wanted.fields("state", &wanted.state);
-    let list = List::read::<GetCheckouts>(&visitor, &at, of_app, &fields).await?;
+    let search = Form::search([("state", &query.state), (CURSOR, &query.cursor)]);
+    let list = List::read(&visitor, &format!("/apps/{app_id}/checkouts"), search, |form| {
+        let (state, cursor) = (form.get("state")?, form.get(CURSOR)?);
+        Ok(GetCheckouts { app_id, state, limit: Limit::default(), cursor })
+    })
+    .await?;
     form_page(&list.form.clone(), &Checkouts { frame, tab, list })
 }
 
@@ -101,13 +103,16 @@ struct Subscriptions {
 async fn subscriptions(
     visitor: Visitor,
     path: web::Path<String>,
-    wanted: web::Query<Wanted>,
+    query: web::Query<SubscriptionsQuery>,
 ) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/subscriptions").await?;
-    let (at, of_app) = (format!("/apps/{app_id}/subscriptions"), json!({"appId": app_id}));
-    let fields = wanted.fields("email", &wanted.email);
-    let list = List::read::<GetSubscriptions>(&visitor, &at, of_app, &fields).await?;
+    let search = Form::search([("email", &query.email), (CURSOR, &query.cursor)]);
+    let list = List::read(&visitor, &format!("/apps/{app_id}/subscriptions"), search, |form| {
+        let (email, cursor) = (form.get("email")?, form.get(CURSOR)?);
+        Ok(GetSubscriptions { app_id, email, limit: Limit::default(), cursor })
+    })
+    .await?;
     form_page(&list.form.clone(), &Subscriptions { frame, tab, list })
 }
 
@@ -159,9 +164,8 @@ async fn show_with(visitor: &Visitor, reference: Reference, form: Form) -> Answe
 
 async fn settle(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let reference: Reference = super::id(path, "checkout")?;
-    let mut params = form.params(&["byHand"]);
-    params.insert("reference".into(), json!(reference));
-    match visitor.send::<SettleCheckout>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| Ok(SettleCheckout { reference, by_hand: form.get("byHand")? });
+    match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/checkouts/{reference}"), "The checkout is being settled."),
         Err(fault) => show_with(&visitor, reference, form.refused(fault)).await,
     }
@@ -175,8 +179,10 @@ struct Unsettled {
 }
 
 async fn unsettled(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let (at, fields) = ("/operations/checkouts", part.fields());
-    let list = List::read::<GetUnsettledCheckouts>(&visitor, at, json!({}), &fields).await?;
+    let list = List::read(&visitor, "/operations/checkouts", part.form(), |form| {
+        Ok(GetUnsettledCheckouts { limit: Limit::default(), cursor: form.get(CURSOR)? })
+    })
+    .await?;
     let frame = super::operations::tab(&visitor, "/checkouts").await?;
     page(&Unsettled { frame, list })
 }

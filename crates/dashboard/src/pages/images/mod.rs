@@ -11,8 +11,8 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, ImageId, Limit, Page,
-    image_builds::{BuildJob, ListBuildJobs, TriggerDockerBuild},
+    ImageId, Limit, Page,
+    image_builds::{BuildJob, BuildRepository, BuildSource, ListBuildJobs, TriggerDockerBuild},
     images::{
         AddDockerImageVersion, DeleteDockerImage, DeprecateDockerImageVersion, DockerImage,
         DockerImageVersion, GetDockerImage, ImageVersionState, RegisterDockerImage,
@@ -20,7 +20,6 @@ use contract::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 const HERE: &str = "/operations/images";
 
@@ -61,16 +60,26 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let fields = [("query", &wanted.query), (CURSOR, &wanted.cursor)];
-    let list = List::read::<SearchDockerImages>(visitor, HERE, json!({}), &fields).await?;
+    let search = Form::search([("query", &wanted.query), (CURSOR, &wanted.cursor)]);
+    let list = List::read(visitor, HERE, search, |form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(SearchDockerImages { query, limit: Limit::default(), cursor })
+    })
+    .await?;
     let frame = super::operations::tab(visitor, "/images").await?;
     let shown = if form.fault().is_some() { &form } else { &list.form };
     form_page(&shown.clone(), &Images { frame, list, form })
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["name", "repository", "description"]));
-    match visitor.send::<RegisterDockerImage>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(RegisterDockerImage {
+            name: form.get("name")?,
+            repository: form.get("repository")?,
+            description: form.get("description")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(image) => done(&at(image.id), "The image is registered. Add its first version."),
         Err(fault) => list_with(&visitor, Wanted::default(), form.refused(fault)).await,
     }
@@ -135,11 +144,15 @@ const OF_A_BUILD: [(&str, &str); 5] = [
 
 async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let image_id: ImageId = super::id(path, "image")?;
-    let description = Some(form.value("description")).filter(|text| !text.is_empty());
-    let mut params = form.params(&["name", "repository"]);
-    params.insert("imageId".into(), json!(image_id));
-    params.insert("description".into(), json!(description));
-    match visitor.send::<UpdateDockerImage>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(UpdateDockerImage {
+            image_id,
+            name: form.get("name")?,
+            repository: form.get("repository")?,
+            description: form.get("description")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(image_id), "The image is changed."),
         Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
     }
@@ -147,9 +160,15 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 
 async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let image_id: ImageId = super::id(path, "image")?;
-    let mut params = form.params(&["version", "tag", "digest"]);
-    params.insert("imageId".into(), json!(image_id));
-    match visitor.send::<AddDockerImageVersion>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(AddDockerImageVersion {
+            image_id,
+            version: form.get("version")?,
+            tag: form.get("tag")?,
+            digest: form.get("digest")?,
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(image_id), "The version is there, with the digest of its tag."),
         Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
     }
@@ -157,10 +176,11 @@ async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> A
 
 async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let image_id: ImageId = super::id(path, "image")?;
-    let mut params = form.params(&["reason"]);
-    params.insert("imageId".into(), json!(image_id));
-    params.insert("version".into(), json!(form.value("deprecated")));
-    match visitor.send::<DeprecateDockerImageVersion>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        let (version, reason) = (form.get("deprecated")?, form.get("reason")?);
+        Ok(DeprecateDockerImageVersion { image_id, version, reason })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(image_id), "Nothing new gets this version."),
         Err(fault) => {
             let form = form.refused_as(fault, &[("version", "deprecated")]);
@@ -171,29 +191,27 @@ async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> Ans
 
 async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let image_id: ImageId = super::id(path, "image")?;
-    match triggered(&visitor, image_id, &form).await {
+    let params = |form: &Form| {
+        let git =
+            BuildRepository { url: form.get("url")?, git_ref: form.get("ref")?, dockerfile: None };
+        let (dockerfile, build_args) = (form.get("dockerfile")?, form.get("buildArgs")?);
+        let source = BuildSource { git, dockerfile, build_args };
+        Ok(TriggerDockerBuild { image_id, version: form.get("newVersion")?, source })
+    };
+    match visitor.send(&form, params).await {
         Ok(job) => done(&format!("/operations/image-builds/{}", job.id), "The build is queued."),
         Err(fault) => show_with(&visitor, image_id, form.refused_as(fault, &OF_A_BUILD)).await,
     }
 }
 
-async fn triggered(visitor: &Visitor, image_id: ImageId, form: &Form) -> Result<BuildJob, Fault> {
-    let mut source = form.params(&["dockerfile"]);
-    source.insert("git".into(), Value::Object(form.params(&["url", "ref"])));
-    source.insert("buildArgs".into(), form.pairs("buildArgs")?.into());
-    let params =
-        json!({"imageId": image_id, "version": form.value("newVersion"), "source": source});
-    visitor.send::<TriggerDockerBuild>(&params, form.key()).await
-}
-
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let image_id: ImageId = super::id(path, "image")?;
     let image = visitor.read(&GetDockerImage { image_id: Some(image_id), name: None }).await?;
-    if form.value("confirmation") != image.name.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the name of the image");
-        return show_with(&visitor, image_id, form.refused(fault)).await;
-    }
-    match visitor.send::<DeleteDockerImage>(&json!({"imageId": image_id}), form.key()).await {
+    let params = |form: &Form| {
+        form.confirm(image.name.as_str(), "the name of the image")?;
+        Ok(DeleteDockerImage { image_id })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(HERE, "The image is deleted."),
         Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
     }

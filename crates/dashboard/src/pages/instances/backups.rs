@@ -1,16 +1,17 @@
 //! The backups of an instance: made, verified, restored and scheduled.
 
-use super::{Tab, Wanted};
+use super::Tab;
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
     list::{CURSOR, List},
+    pages::Part,
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, http::header, web};
 use askama::Template;
 use contract::{
-    BackupId, Fault, InstanceId,
+    BackupId, Fault, InstanceId, Limit,
     backend_instances::GetBackendInstance,
     backups::{
         Backup, BackupKind, BackupSchedule, BackupState, CreateDocumentDbBackup, CreateSqlDbBackup,
@@ -19,7 +20,6 @@ use contract::{
     },
     instances::{Instance, Role},
 };
-use serde_json::{Map, Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/backups", web::get().to(show))
@@ -83,27 +83,25 @@ fn databases(instance: &Instance) -> Vec<BackupKind> {
     instance.services.iter().filter_map(|service| kind(service.role)).collect()
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Wanted>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let instance_id = super::super::id(path, "instance")?;
-    part_with(&visitor, instance_id, &part.cursor, Form::default()).await
+    part_with(&visitor, instance_id, &part, Form::default()).await
 }
 
 /// Shows the newest backups with a form that was refused.
 async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
-    part_with(visitor, instance_id, &String::new(), form).await
+    part_with(visitor, instance_id, &Part::default(), form).await
 }
 
-async fn part_with(
-    visitor: &Visitor,
-    instance_id: InstanceId,
-    cursor: &String,
-    form: Form,
-) -> Answer {
+async fn part_with(visitor: &Visitor, instance_id: InstanceId, part: &Part, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, instance_id, "/backups").await?;
     let (app_id, kind) = (tab.instance.app_id, tab.instance.kind);
-    let (of_app, part) = (json!({"appId": app_id}), [(CURSOR, cursor)]);
-    let mut list = List::read::<GetBackups>(visitor, &at(instance_id), of_app, &part).await?;
-    list.items.retain(|backup| backup.instance_id == instance_id);
+    let mut list = List::read(visitor, &at(instance_id), part.form(), |form| {
+        let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
+        Ok(GetBackups { app_id, kind: None, database: None, state: None, limit, cursor })
+    })
+    .await?;
+    list.items.retain(|backup: &Backup| backup.instance_id == instance_id);
     let mut schedules = Vec::new();
     for database in databases(&tab.instance) {
         let of = GetBackupSchedule { app_id, kind: Some(kind), database: Some(database) };
@@ -123,22 +121,16 @@ fn at(instance: InstanceId) -> String {
     format!("/instances/{instance}/backups")
 }
 
-/// The parameters that name the database of a form.
-fn of_database(instance: &Instance, form: &Form) -> Map<String, Value> {
-    let mut params = form.params(&["database"]);
-    params.insert("appId".into(), json!(instance.app_id));
-    params.insert("kind".into(), json!(instance.kind));
-    params
-}
-
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    let (app_id, kind) = (instance.app_id, Some(instance.kind));
     let verify = form.has("verify", "yes");
-    let params = json!({"appId": instance.app_id, "kind": instance.kind, "verify": verify});
     let made = match form.value("database") {
-        "documentDb" => visitor.send::<CreateDocumentDbBackup>(&params, form.key()).await,
-        _ => visitor.send::<CreateSqlDbBackup>(&params, form.key()).await,
+        "documentDb" => {
+            visitor.send(&form, |_| Ok(CreateDocumentDbBackup { app_id, kind, verify })).await
+        }
+        _ => visitor.send(&form, |_| Ok(CreateSqlDbBackup { app_id, kind, verify })).await,
     };
     match made {
         Ok(_) => done(&at(instance_id), "The backup is being written."),
@@ -148,8 +140,8 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 
 async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
-    let params = Value::Object(form.params(&["backupId"]));
-    match visitor.send::<VerifyBackup>(&params, form.key()).await {
+    let params = |form: &Form| Ok(VerifyBackup { backup_id: form.get("backupId")? });
+    match visitor.send(&form, params).await {
         Ok(_) => {
             done(&at(instance_id), "The backup is restored into an empty database, as a test.")
         }
@@ -157,24 +149,15 @@ async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-/// Whether the person entered the name of the instance. A restore replaces its data.
-fn confirmed(form: &Form, instance: &Instance) -> Result<(), Fault> {
-    match form.value("confirmation") == instance.name.as_str() {
-        true => Ok(()),
-        false => Err(Fault::invalid("confirmation", "is not the name of the instance")),
-    }
-}
-
 async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let params = Value::Object(form.params(&["backupId"]));
-    let restored = match confirmed(&form, &instance) {
-        Ok(()) => visitor.send::<RestoreBackup>(&params, form.key()).await.map(drop),
-        Err(fault) => Err(fault),
+    let params = |form: &Form| {
+        form.confirm(instance.name.as_str(), "the name of the instance")?;
+        Ok(RestoreBackup { backup_id: form.get("backupId")? })
     };
-    match restored {
-        Ok(()) => done(&at(instance_id), "The backup is being restored."),
+    match visitor.send(&form, params).await {
+        Ok(_) => done(&at(instance_id), "The backup is being restored."),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -182,13 +165,12 @@ async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let params = Value::Object(form.params(&["backupId"]));
-    let deleted = match confirmed(&form, &instance) {
-        Ok(()) => visitor.send::<DeleteBackup>(&params, form.key()).await.map(drop),
-        Err(fault) => Err(fault),
+    let params = |form: &Form| {
+        form.confirm(instance.name.as_str(), "the name of the instance")?;
+        Ok(DeleteBackup { backup_id: form.get("backupId")? })
     };
-    match deleted {
-        Ok(()) => done(&at(instance_id), "The backup is deleted."),
+    match visitor.send(&form, params).await {
+        Ok(_) => done(&at(instance_id), "The backup is deleted."),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -196,16 +178,17 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let mut params = of_database(&instance, &form);
-    params.insert("cron".into(), json!(form.value("cron")));
-    params.insert("verify".into(), json!(form.has("verify", "yes")));
-    // What is no number goes on as text, so that the service says what is wrong.
-    let keep = form.value("keep").trim();
-    if !keep.is_empty() {
-        let number = keep.parse::<u32>().map_or_else(|_| json!(keep), |keep| json!(keep));
-        params.insert("keep".into(), number);
-    }
-    match visitor.send::<ScheduleBackups>(&Value::Object(params), form.key()).await {
+    let params = |form: &Form| {
+        Ok(ScheduleBackups {
+            app_id: instance.app_id,
+            kind: Some(instance.kind),
+            database: form.get("database")?,
+            cron: form.get("cron")?,
+            keep: form.get("keep")?,
+            verify: form.has("verify", "yes"),
+        })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(instance_id), "Backups are made at these times."),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
@@ -214,8 +197,11 @@ async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answ
 async fn unschedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let params = Value::Object(of_database(&instance, &form));
-    match visitor.send::<UnscheduleBackups>(&params, form.key()).await {
+    let params = |form: &Form| {
+        let (app_id, kind, database) = (instance.app_id, instance.kind, form.get("database")?);
+        Ok(UnscheduleBackups { app_id, kind: Some(kind), database })
+    };
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(instance_id), "No more backups are made by themselves."),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }

@@ -8,8 +8,7 @@ use crate::{
 };
 use actix_web::web;
 use askama::Template;
-use contract::{Fault, InstanceId, backend_instances::UpdateBackendInstance};
-use serde_json::json;
+use contract::{InstanceId, backend_instances::UpdateBackendInstance};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/environment", web::get().to(show))
@@ -40,17 +39,15 @@ async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Option<Form
 
 async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
-    match changed(&visitor, instance_id, &form).await {
-        Ok(()) => done(
+    let params = |form: &Form| {
+        let env = Some(form.get("env")?);
+        Ok(UpdateBackendInstance { instance_id, name: None, env, resources: None })
+    };
+    match visitor.send(&form, params).await {
+        Ok(_) => done(
             &format!("{}/environment", super::at(instance_id)),
             "A container with these variables replaces the running one when it is healthy.",
         ),
         Err(fault) => show_with(&visitor, instance_id, Some(form.refused(fault))).await,
     }
-}
-
-async fn changed(visitor: &Visitor, instance_id: InstanceId, form: &Form) -> Result<(), Fault> {
-    let params = json!({"instanceId": instance_id, "env": form.pairs("env")?});
-    visitor.send::<UpdateBackendInstance>(&params, form.key()).await?;
-    Ok(())
 }

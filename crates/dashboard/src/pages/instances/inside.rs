@@ -16,7 +16,7 @@ use contract::{
         TestSqlConnection,
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/functions", web::get().to(functions))
@@ -68,14 +68,16 @@ async fn run(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
 }
 
 async fn ran(visitor: &Visitor, instance_id: InstanceId, form: &Form) -> Result<Value, Fault> {
-    let parameters: Value = serde_json::from_str(form.value("parameters"))
-        .map_err(|e| Fault::invalid("parameters", format!("is not JSON: {e}")))?;
     let instance =
         visitor.read(&GetBackendInstance { instance_id }).await.map_err(|Refused(fault)| fault)?;
-    let mut params = form.params(&["functionName", "sessionToken"]);
-    params.insert("appId".into(), json!(instance.app_id));
-    params.insert("parameters".into(), parameters);
-    visitor.send::<RunCloudFunction>(&Value::Object(params), form.key()).await
+    let params = RunCloudFunction {
+        app_id: instance.app_id,
+        kind: None,
+        function_name: form.get("functionName")?,
+        parameters: form.get_json("parameters")?,
+        session_token: form.get("sessionToken")?,
+    };
+    visitor.call(&params, form.key()).await
 }
 
 #[derive(Template)]

@@ -3,7 +3,7 @@
 use super::Tab;
 use crate::{
     answer::{Answer, Frame, Refused, page},
-    form::search,
+    form::Form,
     live::{self, Next},
     visitor::Visitor,
 };
@@ -16,7 +16,6 @@ use contract::{
     instances::Instance,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The pause between looks at the output.
@@ -39,11 +38,16 @@ struct Wanted {
 
 impl Wanted {
     async fn read(&self, visitor: &Visitor, of: &Instance) -> Result<Lines, Refused> {
-        let mut params = search([("service", &self.service), ("stream", &self.stream)]);
-        params.insert("appId".into(), json!(of.app_id));
-        params.insert("kind".into(), json!(of.kind));
-        params.insert("tail".into(), json!(LINES));
-        match visitor.send::<GetInstanceLogs>(&Value::Object(params), None).await {
+        let form = Form::search([("service", &self.service), ("stream", &self.stream)]);
+        let params = GetInstanceLogs {
+            app_id: of.app_id,
+            kind: Some(of.kind),
+            service: form.get("service")?,
+            tail: Some(LINES),
+            since: None,
+            stream: form.get("stream")?,
+        };
+        match visitor.call(&params, None).await {
             Ok(logs) => Ok(Lines { logs: Ok(logs) }),
             Err(fault @ (Fault::NotNow(_) | Fault::Unavailable(_))) => {
                 Ok(Lines { logs: Err(fault.to_string()) })

@@ -10,6 +10,7 @@ use crate::{
     answer::{Answer, Frame, Note, Refused, done, form_page},
     form::Form,
     list::{CURSOR, List},
+    pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
@@ -28,7 +29,6 @@ use contract::{
     templates::{GetTemplates, Template as Blueprint},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/projects/{id}/instances", web::get().to(list))
@@ -136,32 +136,27 @@ struct Instances {
 
 async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
     let form = Form::filled([("appId", wanted.app.clone()), ("kind", wanted.kind.clone())]);
-    list_with(&visitor, super::id(path, "project")?, &wanted.cursor, form).await
+    let part = Part { cursor: wanted.cursor.clone() };
+    list_with(&visitor, super::id(path, "project")?, &part, form).await
 }
 
 /// Shows the list with a form that was refused.
 async fn again(visitor: &Visitor, project_id: ProjectId, form: Form) -> Answer {
-    list_with(visitor, project_id, &String::new(), form).await
+    list_with(visitor, project_id, &Part::default(), form).await
 }
 
-async fn list_with(
-    visitor: &Visitor,
-    project_id: ProjectId,
-    cursor: &String,
-    form: Form,
-) -> Answer {
+async fn list_with(visitor: &Visitor, project_id: ProjectId, part: &Part, form: Form) -> Answer {
     let project = visitor.read(&GetProject { project_id }).await?;
     let at = format!("/projects/{project_id}/instances");
-    let (of_project, part) = (json!({"projectId": project_id, "kind": "all"}), [(CURSOR, cursor)]);
-    let list = List::read::<GetBackendInstances>(visitor, &at, of_project, &part).await?;
-    let deleted = GetBackendInstances {
-        project_id,
-        kind: InstanceKinds::All,
-        state: None,
-        deleted: true,
-        limit: Limit::MOST,
-        cursor: None,
+    let all = |deleted, limit, cursor| {
+        let kind = InstanceKinds::All;
+        GetBackendInstances { project_id, kind, state: None, deleted, limit, cursor }
     };
+    let list: List<Instance> = List::read(visitor, &at, part.form(), |form| {
+        Ok(all(false, Limit::default(), form.get(CURSOR)?))
+    })
+    .await?;
+    let deleted = all(true, Limit::MOST, None);
     let deleted = visitor.read(&deleted).await?.items;
     let newest = ListApps { project_id, query: None, limit: Limit::MOST, cursor: None };
     let Page { items: mut apps, next_cursor, .. } = visitor.read(&newest).await?;
@@ -172,8 +167,8 @@ async fn list_with(
             apps.push(visitor.read(&GetApp { app_id }).await?);
         }
     }
-    let all = GetTemplates { query: None, kind: None, limit: Limit::MOST, cursor: None };
-    let templates = visitor.read(&all).await?.items;
+    let templates = GetTemplates { query: None, kind: None, limit: Limit::MOST, cursor: None };
+    let templates = visitor.read(&templates).await?.items;
     let frame = Frame::of(visitor, "Instances").await?.below("Projects", "/");
     let frame = frame.below(&project.name, format!("/projects/{project_id}"));
     let is_cut = next_cursor.is_some();
@@ -183,27 +178,46 @@ async fn list_with(
 
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let project_id: ProjectId = super::id(path, "project")?;
-    match created(&visitor, project_id, &form).await {
+    let created = match form.value("kind") {
+        "market" => visitor.send(&form, |form| market(form, project_id)).await,
+        _ => visitor.send(&form, |form| backend(form, project_id)).await,
+    };
+    match created {
         Ok(made) => done(&at(made.id), Note::plain("The instance is being made.")),
         Err(fault) => again(&visitor, project_id, form.refused(fault)).await,
     }
 }
 
-async fn created(visitor: &Visitor, project_id: ProjectId, form: &Form) -> Result<Instance, Fault> {
-    let mut params = form.params(&["name", "appId", "templateId", "fromBackupId"]);
-    params.insert("projectId".into(), json!(project_id));
-    params.insert("env".into(), form.pairs("env")?.into());
-    let params = Value::Object(params);
-    match form.value("kind") {
-        "market" => visitor.send::<DeployMarketServer>(&params, form.key()).await,
-        _ => visitor.send::<CreateBackendInstance>(&params, form.key()).await,
-    }
+fn market(form: &Form, project_id: ProjectId) -> Result<DeployMarketServer, Fault> {
+    Ok(DeployMarketServer {
+        project_id,
+        app_id: form.get("appId")?,
+        name: form.get("name")?,
+        template_id: form.get("templateId")?,
+        env: form.get("env")?,
+        resources: None,
+        from_backup_id: form.get("fromBackupId")?,
+    })
+}
+
+fn backend(form: &Form, project_id: ProjectId) -> Result<CreateBackendInstance, Fault> {
+    Ok(CreateBackendInstance {
+        project_id,
+        name: form.get("name")?,
+        app_id: form.get("appId")?,
+        template_id: form.get("templateId")?,
+        env: form.get("env")?,
+        resources: None,
+        from_backup_id: form.get("fromBackupId")?,
+    })
 }
 
 async fn undelete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let project_id: ProjectId = super::id(path, "project")?;
-    let params = Value::Object(form.params(&["instanceId"]));
-    match visitor.send::<UndeleteBackendInstance>(&params, form.key()).await {
+    let params = |form: &Form| {
+        Ok(UndeleteBackendInstance { instance_id: form.get("instanceId")?, app_id: None })
+    };
+    match visitor.send(&form, params).await {
         Ok(back) => done(&at(back.id), Note::plain("The instance comes back.")),
         Err(fault) => again(&visitor, project_id, form.refused(fault)).await,
     }

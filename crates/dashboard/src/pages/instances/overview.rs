@@ -12,15 +12,15 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, Function, InstanceId, Timestamp,
+    AppId, Function, InstanceId, Timestamp,
     backend_instances::{
         DeleteBackendInstance, GetBackendInstance, GetServerMetrics, RestartBackendInstance,
         ServerMetrics, StartBackendInstance, StopBackendInstance, UpdateBackendInstance,
     },
-    instances::{DesiredState, Instance},
+    instances::{DesiredState, Instance, Resources},
     market_instances::{DeployMarketDashboard, DeployMarketStorefront},
 };
-use serde_json::json;
+use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::time::Duration;
 
 /// The pause between looks at an instance.
@@ -32,11 +32,11 @@ const CHARTED_MINUTES: u32 = 24 * 60;
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}", web::get().to(show))
         .route("/instances/{id}/state", web::get().to(follow))
-        .route("/instances/{id}/start", web::post().to(act::<StartBackendInstance>))
-        .route("/instances/{id}/stop", web::post().to(act::<StopBackendInstance>))
-        .route("/instances/{id}/restart", web::post().to(act::<RestartBackendInstance>))
-        .route("/instances/{id}/dashboard", web::post().to(add::<DeployMarketDashboard>))
-        .route("/instances/{id}/storefront", web::post().to(add::<DeployMarketStorefront>))
+        .route("/instances/{id}/start", web::post().to(act(start)))
+        .route("/instances/{id}/stop", web::post().to(act(stop)))
+        .route("/instances/{id}/restart", web::post().to(act(restart)))
+        .route("/instances/{id}/dashboard", web::post().to(add(dashboard)))
+        .route("/instances/{id}/storefront", web::post().to(add(storefront)))
         .route("/instances/{id}/settings", web::post().to(change))
         .route("/instances/{id}/delete", web::post().to(delete));
 }
@@ -109,39 +109,70 @@ async fn follow(visitor: Visitor, path: web::Path<String>) -> Answer {
     .await
 }
 
+fn start(instance_id: InstanceId) -> StartBackendInstance {
+    StartBackendInstance { instance_id, wait: false }
+}
+
+fn stop(instance_id: InstanceId) -> StopBackendInstance {
+    StopBackendInstance { instance_id, wait: false }
+}
+
+fn restart(instance_id: InstanceId) -> RestartBackendInstance {
+    RestartBackendInstance { instance_id, wait: false }
+}
+
+fn dashboard(app_id: AppId) -> DeployMarketDashboard {
+    DeployMarketDashboard { app_id, env: None }
+}
+
+fn storefront(app_id: AppId) -> DeployMarketStorefront {
+    DeployMarketStorefront { app_id, env: None }
+}
+
+/// The handler of a form.
+type Handled = LocalBoxFuture<'static, Answer>;
+
 /// An action that needs only the instance.
-async fn act<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let instance_id: InstanceId = super::super::id(path, "instance")?;
-    match visitor.send::<F>(&json!({"instanceId": instance_id}), form.key()).await {
-        Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
-        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+fn act<F: Function>(
+    params: fn(InstanceId) -> F,
+) -> impl Fn(Visitor, web::Path<String>, Form) -> Handled + Clone {
+    move |visitor, path, form| {
+        async move {
+            let instance_id: InstanceId = super::super::id(path, "instance")?;
+            match visitor.send(&form, |_| Ok(params(instance_id))).await {
+                Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
+                Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+            }
+        }
+        .boxed_local()
     }
 }
 
 /// Adds a part of a market server, or deploys it again.
-async fn add<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
-    let instance_id: InstanceId = super::super::id(path, "instance")?;
-    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    match visitor.send::<F>(&json!({"appId": instance.app_id}), form.key()).await {
-        Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
-        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+fn add<F: Function>(
+    params: fn(AppId) -> F,
+) -> impl Fn(Visitor, web::Path<String>, Form) -> Handled + Clone {
+    move |visitor, path, form| {
+        async move {
+            let instance_id: InstanceId = super::super::id(path, "instance")?;
+            let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+            match visitor.send(&form, |_| Ok(params(instance.app_id))).await {
+                Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
+                Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+            }
+        }
+        .boxed_local()
     }
 }
 
 async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
-    // What is no number goes on as text, so that the service says what is wrong.
-    let number = |name: &str| match form.value(name).trim().parse::<f64>() {
-        Ok(number) if number.fract() == 0.0 && number.abs() < 1e9 => json!(number as i64),
-        Ok(number) => json!(number),
-        Err(_) => json!(form.value(name)),
+    let params = |form: &Form| {
+        let resources = Resources { memory_mb: form.get("memoryMb")?, cpus: form.get("cpus")? };
+        let (name, resources) = (Some(form.get("name")?), Some(resources));
+        Ok(UpdateBackendInstance { instance_id, name, env: None, resources })
     };
-    let params = json!({
-        "instanceId": instance_id,
-        "name": form.value("name"),
-        "resources": {"memoryMb": number("memoryMb"), "cpus": number("cpus")},
-    });
-    match visitor.send::<UpdateBackendInstance>(&params, form.key()).await {
+    match visitor.send(&form, params).await {
         Ok(_) => done(&at(instance_id), "The instance is changed."),
         Err(fault) => {
             let names = [("resources.memoryMb", "memoryMb"), ("resources.cpus", "cpus")];
@@ -153,15 +184,14 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    if form.value("confirmation") != instance.name.as_str() {
-        let fault = Fault::invalid("confirmation", "is not the name of the instance");
-        return show_with(&visitor, instance_id, form.refused(fault)).await;
-    }
-    let data = form.has("deleteData", "yes");
-    let params = json!({"instanceId": instance_id, "deleteData": data});
+    let delete_data = form.has("deleteData", "yes");
+    let params = |form: &Form| {
+        form.confirm(instance.name.as_str(), "the name of the instance")?;
+        Ok(DeleteBackendInstance { instance_id, delete_data })
+    };
     let to = format!("/projects/{}/instances", instance.project_id);
-    match visitor.send::<DeleteBackendInstance>(&params, form.key()).await {
-        Ok(_) if data => done(&to, "The instance and its data are being deleted."),
+    match visitor.send(&form, params).await {
+        Ok(_) if delete_data => done(&to, "The instance and its data are being deleted."),
         Ok(_) => done(&to, "The instance is being deleted. Its data is kept for seven days."),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }

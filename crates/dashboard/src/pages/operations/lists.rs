@@ -3,14 +3,14 @@
 use super::tab;
 use crate::{
     answer::{Answer, Frame, done, form_page, page},
-    form::{Form, search},
-    list::{Rest, address},
+    form::Form,
+    list::{CURSOR, Rest, address},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Function, Page,
+    Fault, Function, Limit, Page,
     authentication::{Tier, User},
     operators::{
         AuditEvent, CreateUser, CreatedUser, GetAllProjects, GetAuditLog, GetOrganizations,
@@ -20,7 +20,6 @@ use contract::{
     projects::Project,
 };
 use serde::Deserialize;
-use serde_json::Value;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/operations/users", web::get().to(users))
@@ -44,17 +43,16 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn fields(&self) -> [(&'static str, String); 6] {
+    fn form(&self) -> Form {
         let Wanted { query, user_id, function, resource, since, cursor } = self;
-        [
+        Form::search([
             ("query", query),
             ("userId", user_id),
             ("function", function),
             ("resource", resource),
             ("since", since),
-            ("cursor", cursor),
-        ]
-        .map(|(name, value)| (name, value.trim().to_owned()))
+            (CURSOR, cursor),
+        ])
     }
 }
 
@@ -115,17 +113,16 @@ async fn show<F, T>(
     here: &'static str,
     wanted: Wanted,
     refused: Option<Form>,
+    params: fn(&Form) -> Result<F, Fault>,
     items: fn(Vec<T>) -> Items,
 ) -> Answer
 where
     F: Function<Reply = Page<T>>,
 {
-    let fields = wanted.fields();
-    let params = search(fields.each_ref().map(|(name, value)| (*name, value)));
-    let (found, mut form) = visitor.search::<F>(params, Form::filled(fields.clone())).await?;
+    let (found, mut form) = visitor.search(wanted.form(), params).await?;
     let rest = match &found {
-        None => Rest::of(&Page::<T>::new(Vec::new(), None), here, &fields),
-        Some(page) => Rest::of(page, here, &fields),
+        None => Rest::of(&Page::<T>::new(Vec::new(), None), here, &form),
+        Some(page) => Rest::of(page, here, &form),
     };
     let items = found.map_or(Items::None, |page| items(page.items));
     if let Some(refused) = refused {
@@ -140,15 +137,20 @@ async fn users(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn users_with(visitor: &Visitor, wanted: Wanted, refused: Option<Form>) -> Answer {
-    show::<GetUsers, _>(visitor, "/operations/users", wanted, refused, Items::Users).await
+    let params = |form: &Form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(GetUsers { query, limit: Limit::default(), cursor })
+    };
+    show(visitor, "/operations/users", wanted, refused, params, Items::Users).await
 }
 
 async fn set_tier(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["userId", "tier"]));
-    match visitor.send::<SetTier>(&params, form.key()).await {
+    let params =
+        |form: &Form| Ok(SetTier { user_id: form.get("userId")?, tier: form.get("tier")? });
+    match visitor.send(&form, params).await {
         Ok(user) => {
             let note = format!("{} has the tier {}.", user.email, crate::pages::name(&user.tier));
-            done(&address("/operations/users", &[("query", user.email.to_string())]), &note)
+            done(&address("/operations/users", [("query", user.email.as_str())]), &note)
         }
         Err(fault) => users_with(&visitor, Wanted::default(), Some(form.refused(fault))).await,
     }
@@ -163,8 +165,9 @@ struct Made {
 }
 
 async fn create_user(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["email", "name"]));
-    match visitor.send::<CreateUser>(&params, form.key()).await {
+    let params =
+        |form: &Form| Ok(CreateUser { email: form.get("email")?, name: form.get("name")? });
+    match visitor.send(&form, params).await {
         Ok(made) => {
             let frame = Frame::of(&visitor, "New account").await?;
             page(&Made { frame: frame.below("Operations", "/operations"), made })
@@ -174,17 +177,34 @@ async fn create_user(visitor: Visitor, form: Form) -> Answer {
 }
 
 async fn organizations(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let here = "/operations/organizations";
-    let wanted = wanted.into_inner();
-    show::<GetOrganizations, _>(&visitor, here, wanted, None, Items::Organizations).await
+    let (here, wanted) = ("/operations/organizations", wanted.into_inner());
+    let params = |form: &Form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(GetOrganizations { query, limit: Limit::default(), cursor })
+    };
+    show(&visitor, here, wanted, None, params, Items::Organizations).await
 }
 
 async fn projects(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let here = "/operations/projects";
-    show::<GetAllProjects, _>(&visitor, here, wanted.into_inner(), None, Items::Projects).await
+    let (here, wanted) = ("/operations/projects", wanted.into_inner());
+    let params = |form: &Form| {
+        let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
+        Ok(GetAllProjects { query, limit: Limit::default(), cursor })
+    };
+    show(&visitor, here, wanted, None, params, Items::Projects).await
 }
 
 async fn audit(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let here = "/operations/audit";
-    show::<GetAuditLog, _>(&visitor, here, wanted.into_inner(), None, Items::Audit).await
+    let (here, wanted) = ("/operations/audit", wanted.into_inner());
+    let params = |form: &Form| {
+        Ok(GetAuditLog {
+            user_id: form.get("userId")?,
+            function: form.get("function")?,
+            resource: form.get("resource")?,
+            since: form.get("since")?,
+            limit: Limit::default(),
+            cursor: form.get(CURSOR)?,
+        })
+    };
+    show(&visitor, here, wanted, None, params, Items::Audit).await
 }

@@ -5,15 +5,15 @@ mod lists;
 
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
-    form::{Form, search},
-    list::address,
+    form::Form,
+    list::{CURSOR, address},
     live::{self, Next, Update},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    BuildId, CredentialId, DeploymentId, Fault, Id, InstanceId, ReleaseId,
+    BuildId, CredentialId, DeploymentId, Fault, Id, InstanceId, Limit, ReleaseId,
     backups::VerifyBackup,
     checkouts::SettleCheckout,
     operators::{
@@ -22,7 +22,6 @@ use contract::{
     },
 };
 use serde::Deserialize;
-use serde_json::Value;
 use std::time::Duration;
 
 /// The pauses between two looks at the state and at the actors. Each look is a call of the person, so
@@ -31,7 +30,7 @@ const STATE_EVERY: Duration = Duration::from_secs(3);
 const ACTORS_EVERY: Duration = Duration::from_secs(6);
 
 /// The actors that a page shows.
-const ACTORS: usize = 25;
+const ACTORS: Limit = Limit::at_most(25);
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/operations", web::get().to(show))
@@ -73,10 +72,9 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn fields(&self) -> [(&'static str, String); 4] {
+    fn form(&self) -> Form {
         let Wanted { kind, state, query, cursor } = self;
-        [("kind", kind), ("state", state), ("query", query), ("cursor", cursor)]
-            .map(|(name, value)| (name, value.clone()))
+        Form::search([("kind", kind), ("state", state), ("query", query), (CURSOR, cursor)])
     }
 }
 
@@ -187,13 +185,14 @@ impl Show {
     }
 
     fn actors_address(&self) -> String {
-        address("/operations/actors", &self.wanted.fields())
+        address("/operations/actors", self.wanted.form().fields())
     }
 
     fn next(&self) -> Option<String> {
         let cursor = self.actors.as_ref()?.next_cursor.as_ref()?.encode();
-        let [kind, state, query, _] = self.wanted.fields();
-        Some(address("/operations", &[kind, state, query, ("cursor", cursor)]))
+        let form = self.wanted.form();
+        let filters = form.fields().filter(|(name, _)| *name != CURSOR);
+        Some(address("/operations", filters.chain([(CURSOR, cursor.as_str())])))
     }
 }
 
@@ -215,10 +214,16 @@ async fn find_actors(
     visitor: &Visitor,
     wanted: &Wanted,
 ) -> Result<(Option<ActorList>, Form), Refused> {
-    let fields = wanted.fields();
-    let mut params = search(fields.each_ref().map(|(name, value)| (*name, value)));
-    params.insert("limit".into(), ACTORS.into());
-    visitor.search::<GetActors>(params, Form::filled(fields)).await
+    let params = |form: &Form| {
+        Ok(GetActors {
+            kind: form.get("kind")?,
+            state: form.get("state")?,
+            query: form.get("query")?,
+            limit: ACTORS,
+            cursor: form.get(CURSOR)?,
+        })
+    };
+    visitor.search(wanted.form(), params).await
 }
 
 async fn state(visitor: Visitor) -> Answer {
@@ -242,16 +247,17 @@ async fn actors(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn restart(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["actorId"]));
-    match visitor.send::<RestartActor>(&params, form.key()).await {
+    let params = |form: &Form| Ok(RestartActor { actor_id: form.get("actorId")? });
+    match visitor.send(&form, params).await {
         Ok(actor) => done("/operations", format!("The actor {} is restarted.", actor.id)),
         Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
     }
 }
 
 async fn settle(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["reference"]));
-    match visitor.send::<SettleCheckout>(&params, form.key()).await {
+    let params =
+        |form: &Form| Ok(SettleCheckout { reference: form.get("reference")?, by_hand: None });
+    match visitor.send(&form, params).await {
         Ok(checkout) => {
             done("/operations", format!("The payment {} is being settled.", checkout.reference))
         }
@@ -260,8 +266,8 @@ async fn settle(visitor: Visitor, form: Form) -> Answer {
 }
 
 async fn verify(visitor: Visitor, form: Form) -> Answer {
-    let params = Value::Object(form.params(&["backupId"]));
-    match visitor.send::<VerifyBackup>(&params, form.key()).await {
+    let params = |form: &Form| Ok(VerifyBackup { backup_id: form.get("backupId")? });
+    match visitor.send(&form, params).await {
         Ok(backup) => done("/operations", format!("The backup {} is being verified.", backup.id)),
         Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
     }

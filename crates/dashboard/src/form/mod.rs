@@ -1,4 +1,7 @@
-//! Forms: what a person entered, and what is wrong with it.
+//! Forms: what a person entered, and what is wrong with it. [`value`] reads it as the parameters of
+//! functions.
+
+pub mod value;
 
 use crate::{
     answer::Refused,
@@ -7,9 +10,10 @@ use crate::{
     visitor::form_token,
 };
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web};
-use contract::Fault;
+use contract::{Fault, params};
 use futures_util::future::{FutureExt, LocalBoxFuture};
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The name of the field with the form token.
 pub const TOKEN: &str = "formToken";
@@ -37,6 +41,11 @@ impl Form {
     /// A form that already says something, such as the present name.
     pub fn filled<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> Form {
         Form::new(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// The form of a search: the fields of an address.
+    pub fn search<'a>(fields: impl IntoIterator<Item = (&'a str, &'a String)>) -> Form {
+        Form::filled(fields.into_iter().map(|(name, value)| (name, value.trim().to_owned())))
     }
 
     /// Adds a field.
@@ -69,23 +78,30 @@ impl Form {
         given.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The parameters of a function: the fields with something in them, as text.
-    pub fn params(&self, names: &[&str]) -> Map<String, Value> {
-        let given = names.iter().map(|name| (*name, self.value(name)));
-        let given = given.filter(|(_, value)| !value.is_empty());
-        given.map(|(name, value)| (name.to_owned(), value.into())).collect()
+    /// The fields: names and values.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The lines `NAME=value` of a field, as a function takes variables. Empty lines say nothing.
-    pub fn pairs(&self, name: &str) -> Result<Map<String, Value>, Fault> {
-        let lines = self.value(name).lines().map(|line| line.trim_end_matches('\r'));
-        let lines = lines.filter(|line| !line.trim().is_empty());
-        let pair = |line: &str| {
-            let (name, value) = line.split_once('=')?;
-            Some((name.trim().to_owned(), value.into()))
-        };
-        let pairs: Option<_> = lines.map(pair).collect();
-        pairs.ok_or_else(|| Fault::invalid(name, "must have lines such as NAME=value"))
+    /// What was entered under a name, as the value of a parameter. See [`value`].
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
+        value::read(name, self.values(name))
+    }
+
+    /// What was entered as JSON under a name, as the value of a parameter.
+    pub fn get_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
+        let json: Value = serde_json::from_str(self.value(name))
+            .map_err(|e| Fault::invalid(name, format!("is not JSON: {e}")))?;
+        params::read_field(name, json)
+    }
+
+    /// Checks that the person entered the name of what they delete or replace. `what` says whose name
+    /// it is.
+    pub fn confirm(&self, name: impl AsRef<str>, what: &str) -> Result<(), Fault> {
+        match self.value("confirmation") == name.as_ref() {
+            true => Ok(()),
+            false => Err(Fault::invalid("confirmation", format!("is not {what}"))),
+        }
     }
 
     pub fn key(&self) -> Option<String> {
@@ -164,13 +180,6 @@ impl Form {
             self.fields.iter().filter(|(name, _)| name != TOKEN && name != KEY && !is_secret(name));
         kept.cloned().collect()
     }
-}
-
-/// The parameters of a search: the fields with something in them.
-pub fn search<'a>(fields: impl IntoIterator<Item = (&'a str, &'a String)>) -> Map<String, Value> {
-    let given = fields.into_iter().map(|(name, value)| (name, value.trim()));
-    let given = given.filter(|(_, value)| !value.is_empty());
-    given.map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
 impl FromRequest for Form {
