@@ -19,7 +19,7 @@ use actors::{
 };
 use bytes::Bytes;
 use contract::{Fault, Timestamp, fault::Failure};
-use dashboard::{Answered, Call, Room, Service};
+use dashboard::{CallResponse, Room, Service, ServiceCall};
 use futures_util::{
     StreamExt,
     future::{self, Either, FutureExt, LocalBoxFuture},
@@ -80,16 +80,16 @@ impl Service for Pages {
         Ok(Box::new(self.edge.shared.arriving.share(Some(holder), body::WAITING)?))
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Answered> {
+    fn call<'a>(&'a self, call: ServiceCall<'a>) -> LocalBoxFuture<'a, CallResponse> {
         async move {
             let (edge, head) = (&self.edge, call.head);
             let Some(_permit) = Permit::take(&edge.shared.in_flight) else {
-                return Answered { reply: Err(Fault::Busy), headers: self.headers(head) };
+                return CallResponse { reply: Err(Fault::Busy), headers: self.headers(head) };
             };
             let request = Request {
                 target: match call.target {
-                    dashboard::Target::Function(name) => Target::Function(name.to_owned()),
-                    dashboard::Target::Endpoint(name, path) => Target::Endpoint { name, path },
+                    dashboard::CallTarget::Function(name) => Target::Function(name.to_owned()),
+                    dashboard::CallTarget::Endpoint(name, path) => Target::Endpoint { name, path },
                 },
                 credentials: credentials(edge, call.session, call.master_key),
                 body: call.params.into(),
@@ -102,7 +102,7 @@ impl Service for Pages {
             let Exchange { request_id, reply, allowance } =
                 functions::send(head, edge, request).await;
             let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
-            Answered { reply, headers: heading.limits() }
+            CallResponse { reply, headers: heading.limits() }
         }
         .boxed_local()
     }

@@ -3,7 +3,7 @@
 //! Without a session, a visitor may send as much as the forms for visitors need. So what costs more
 //! memory is taken from people only who are signed in.
 
-use crate::{Room, Site, answer::Refused, visitor::Visitor};
+use crate::{Room, Site, response::Refused, visitor::Visitor};
 use actix_web::{HttpRequest, web::Data};
 use bytes::{Bytes, BytesMut};
 use contract::Fault;

@@ -49,11 +49,11 @@ pub fn asset(name: &str) -> String {
 
 pub fn configure(app: &mut web::ServiceConfig) {
     for asset in ALL {
-        app.route(&self::asset(asset.name), web::get().to(async || answer(asset)));
+        app.route(&self::asset(asset.name), web::get().to(async || serve(asset)));
     }
 }
 
-fn answer(asset: &Asset) -> HttpResponse {
+fn serve(asset: &Asset) -> HttpResponse {
     HttpResponse::Ok()
         .content_type(asset.kind)
         .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))

@@ -3,7 +3,7 @@
 //! The prefix `__Host-` makes browsers keep the cookies to this very host, over https only; browsers
 //! treat this machine itself like https.
 
-use crate::answer::{Note, Tone};
+use crate::response::{Note, Tone};
 use actix_web::{
     HttpRequest,
     cookie::{Cookie, SameSite, time::Duration},

@@ -1,9 +1,9 @@
 //! Forms with small files, such as keys and certificates.
 
 use crate::{
-    answer::Refused,
     arriving::{Arriving, in_time},
     form::Form,
+    response::Refused,
     visitor::Visitor,
 };
 use actix_multipart::Multipart;

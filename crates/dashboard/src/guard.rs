@@ -1,12 +1,11 @@
-//! Checks each request before a page sees it, and completes each answer.
+//! Checks each request before a page sees it, and completes each response.
 
 use crate::{
-    Site,
-    answer::Refused,
-    cookies,
+    Site, cookies,
     form::Form,
     pages::{errors, sign_in},
-    visitor::{Told, Visitor},
+    response::Refused,
+    visitor::{ResponseHeaders, Visitor},
 };
 use actix_web::{
     FromRequest, HttpMessage, HttpResponse,
@@ -54,10 +53,10 @@ pub async fn guard(
     let mut response = match refused {
         Some(fault) => {
             let (req, _) = req.into_parts();
-            let answer = refusal_page(&Visitor::extract(&req).await?, fault).await;
-            ServiceResponse::new(req, answer)
+            let page = refusal_page(&Visitor::extract(&req).await?, fault).await;
+            ServiceResponse::new(req, page)
         }
-        None => answered(next.call(req).await?).await?,
+        None => with_refusal_page(next.call(req).await?).await?,
     };
     let is_page = response.headers().get(header::CONTENT_TYPE);
     let is_page = is_page.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
@@ -66,13 +65,13 @@ pub async fn guard(
         let _ = response.response_mut().add_cookie(&cookies::shown());
     }
     let policy = site.as_ref().and_then(|site| policy(site)).unwrap_or(NOTHING);
-    let told = response.request().extensions_mut().remove::<Told>();
-    let told = match (told, &site) {
-        (Some(Told(headers)), _) => headers,
+    let headers = response.request().extensions_mut().remove::<ResponseHeaders>();
+    let headers = match (headers, &site) {
+        (Some(ResponseHeaders(headers)), _) => headers,
         (None, Some(site)) => site.service.headers(response.request().head()),
         (None, None) => HeaderMap::new(),
     };
-    for (name, value) in told {
+    for (name, value) in headers {
         response.headers_mut().insert(name, value);
     }
     complete(response.headers_mut(), policy);
@@ -86,11 +85,11 @@ pub async fn guard(
 fn is_local_address(req: &ServiceRequest, site: &Site) -> bool {
     let url = &site.settings.url;
     let local = |host: &str| url.port().is_some_and(|port| host == format!("127.0.0.1:{port}"));
-    req.method() == Method::GET && url.host_str() == Some("localhost") && local(asked_host(req))
+    req.method() == Method::GET && url.host_str() == Some("localhost") && local(requested_host(req))
 }
 
-/// The host that the client asked. A proxy passes it on; other headers are what anybody says.
-fn asked_host(req: &ServiceRequest) -> &str {
+/// The host that the request names. A proxy passes it on; other headers are what anybody says.
+fn requested_host(req: &ServiceRequest) -> &str {
     let host = req.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     host.unwrap_or_default()
 }
@@ -107,7 +106,7 @@ fn to_own_address(req: ServiceRequest, site: &Site) -> ServiceResponse {
 /// Why a request is not let through: another host's name leads here, as with a rebound name, or a
 /// page of another site sends a form.
 fn refusal(req: &ServiceRequest, site: &Site) -> Option<Fault> {
-    if asked_host(req) != host_of(site) {
+    if requested_host(req) != host_of(site) {
         return Some(Fault::Malformed(format!("the dashboard is at {}", site.settings.url)));
     }
     if req.method() == Method::GET || req.method() == Method::HEAD {
@@ -132,7 +131,7 @@ fn host_of(site: &Site) -> String {
 }
 
 /// Makes a page of a refusal.
-async fn answered(
+async fn with_refusal_page(
     response: ServiceResponse<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse, actix_web::Error> {
     let error = response.response().error();
@@ -141,8 +140,8 @@ async fn answered(
     let Some(fault) = fault else { return Ok(response.map_into_boxed_body()) };
     let req = response.request().clone();
     let visitor = Visitor::from_request(&req, &mut Payload::None).await?;
-    let answer = refusal_page(&visitor, fault).await;
-    Ok(ServiceResponse::new(req, answer))
+    let page = refusal_page(&visitor, fault).await;
+    Ok(ServiceResponse::new(req, page))
 }
 
 async fn refusal_page(visitor: &Visitor, fault: Fault) -> HttpResponse {
@@ -157,7 +156,7 @@ async fn refusal_page(visitor: &Visitor, fault: Fault) -> HttpResponse {
     made.unwrap_or_else(|_| HttpResponse::new(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// Puts the headers on an answer that all of them carry.
+/// Puts the headers on a response that all of them carry.
 fn complete(headers: &mut HeaderMap, policy: HeaderValue) {
     let text = HeaderValue::from_static;
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);

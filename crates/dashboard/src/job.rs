@@ -2,10 +2,10 @@
 //! cancels it.
 
 use crate::{
-    answer::{Answer, Frame, Note, Refused, done, form_page},
     form::{Form, value},
     live::{self, Next, Update},
     pages::id,
+    response::{Frame, Note, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -104,11 +104,11 @@ struct JobPage<J: Job> {
     form: Form,
 }
 
-pub async fn show<J: Job>(visitor: Visitor, path: web::Path<String>) -> Answer {
+pub async fn show<J: Job>(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with::<J>(&visitor, id(path, J::NOUN)?, Form::default()).await
 }
 
-async fn show_with<J: Job>(visitor: &Visitor, id: J::Id, form: Form) -> Answer {
+async fn show_with<J: Job>(visitor: &Visitor, id: J::Id, form: Form) -> PageResult {
     let job = J::new(visitor.read(&J::get(id)).await?, visitor.now());
     let log = Log::read::<J>(visitor, id, "").await?;
     let frame = job.frame(visitor).await?;
@@ -116,7 +116,7 @@ async fn show_with<J: Job>(visitor: &Visitor, id: J::Id, form: Form) -> Answer {
 }
 
 /// Streams the state, until the job has ended.
-pub async fn follow_state<J: Job>(visitor: Visitor, path: web::Path<String>) -> Answer {
+pub async fn follow_state<J: Job>(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let id: J::Id = id(path, J::NOUN)?;
     live::stream(visitor, J::INTERVAL, async move |visitor, last| {
         let job = J::new(visitor.read(&J::get(id)).await?, visitor.now());
@@ -138,7 +138,7 @@ pub async fn follow_log<J: Job>(
     visitor: Visitor,
     path: web::Path<String>,
     query: web::Query<LogQuery>,
-) -> Answer {
+) -> PageResult {
     let id: J::Id = id(path, J::NOUN)?;
     live::stream(visitor, J::INTERVAL, async move |visitor, last| {
         let log = Log::read::<J>(visitor, id, last.unwrap_or(&query.after)).await?;
@@ -154,7 +154,7 @@ pub async fn follow_log<J: Job>(
     .await
 }
 
-pub async fn cancel<J: Job>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+pub async fn cancel<J: Job>(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let id: J::Id = id(path, J::NOUN)?;
     match visitor.send(&form, |_| Ok(J::cancel(id))).await {
         Ok(reply) => done(&J::address(id), J::cancelled(reply)),

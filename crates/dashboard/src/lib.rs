@@ -7,7 +7,7 @@
 //! - [`visitor`] reads who looks, and calls functions for them.
 //! - [`form`] reads what they send, and shows it again when it is refused.
 //! - [`guard`] checks the host and the origin of each request, and puts the security headers and the
-//!   pages of errors on each answer.
+//!   pages of errors on each response.
 //! - [`list`] reads the part of a long list that a page shows.
 //! - [`live`] sends what changes while a page is open.
 //! - [`job`] shows builds and deployments, with their logs as they grow.
@@ -15,7 +15,6 @@
 //!
 //! Every page works without scripts. Where a command does the same, the page names it.
 
-mod answer;
 mod arriving;
 mod assets;
 mod chart;
@@ -27,6 +26,7 @@ mod job;
 mod list;
 mod live;
 mod pages;
+mod response;
 mod text;
 mod visitor;
 
@@ -50,10 +50,10 @@ pub trait Service: 'static {
     fn room(&self, head: &RequestHead) -> Result<Box<dyn Room>, Fault>;
 
     /// Calls a function for the person who looks at the page.
-    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Answered>;
+    fn call<'a>(&'a self, call: ServiceCall<'a>) -> LocalBoxFuture<'a, CallResponse>;
 
-    /// The headers of an answer to a request for which nothing is called. They are those of
-    /// [`Answered`].
+    /// The headers of the response to a request for which nothing is called. They are those of
+    /// [`CallResponse`].
     fn headers(&self, head: &RequestHead) -> HeaderMap;
 
     /// Sends a file to an upload address that the service gave. The bytes go on as they come.
@@ -70,17 +70,17 @@ pub trait Room {
     fn grow(&mut self, bytes: usize) -> Result<(), Fault>;
 }
 
-/// The answer to a call.
-pub struct Answered {
+/// The response to a call.
+pub struct CallResponse {
     pub reply: Result<Reply, Fault>,
-    /// The id of the request, and what is left of the rate limit. Every answer of the service carries
-    /// them, and so does the page.
+    /// The id of the request, and what is left of the rate limit. Every response of the service
+    /// carries them, and so does the page.
     pub headers: HeaderMap,
 }
 
 /// A call of a function or of an endpoint.
-pub struct Call<'a> {
-    pub target: Target,
+pub struct ServiceCall<'a> {
+    pub target: CallTarget,
     /// The parameters, as JSON.
     pub params: Vec<u8>,
     /// The session of the person, if there is one.
@@ -96,7 +96,7 @@ pub struct Call<'a> {
 }
 
 /// What is called.
-pub enum Target {
+pub enum CallTarget {
     /// The name of a function.
     Function(&'static str),
     /// The name of an endpoint, and the values in its path.
@@ -107,7 +107,7 @@ pub enum Target {
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The address of the pages, such as `https://dashboard.example.com`. Only requests to its host
-    /// are answered.
+    /// are served.
     pub url: url::Url,
     /// The address of the service for clients.
     pub api_url: String,

@@ -1,6 +1,6 @@
-//! Lists that are longer than a page: what a person looks for, and the way to the next part.
+//! Lists that are longer than a page: what a person searches for, and the way to the next part.
 
-use crate::{answer::Refused, form::Form, visitor::Visitor};
+use crate::{form::Form, response::Refused, visitor::Visitor};
 use contract::{Fault, Function, Page};
 
 /// The name of the field that says which part of a list is shown.
@@ -9,10 +9,10 @@ pub const CURSOR: &str = "cursor";
 const FILTERED_FROM: usize = 10;
 
 /// A part of a list, as a page shows it.
-pub struct List<T> {
+pub struct ListPart<T> {
     pub items: Vec<T>,
     pub rest: Rest,
-    /// What the person looks for. If the service refuses it, the reason.
+    /// What the person searches for. If the service refuses it, the reason.
     pub form: Form,
 }
 
@@ -20,7 +20,7 @@ pub struct List<T> {
 pub struct Rest {
     shown: usize,
     total: Option<u32>,
-    /// Whether the person looks for something.
+    /// Whether the person searches for something.
     is_filtered: bool,
     /// The address of the first part, if this is a later one.
     pub first: Option<String>,
@@ -29,8 +29,8 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// What remains beside a page of the list at an address. The form says what the person looks for,
-    /// and which part.
+    /// What remains beside a page of the list at an address. The form says what the person searches
+    /// for, and which part.
     pub fn of<T>(page: &Page<T>, at: &str, form: &Form) -> Rest {
         let filters = || form.fields().filter(|(name, _)| *name != CURSOR);
         let next = page.next_cursor.as_ref().map(|cursor| cursor.encode());
@@ -53,7 +53,7 @@ impl Rest {
         self.is_part() || self.is_filtered || self.shown > FILTERED_FROM
     }
 
-    /// Whether nothing is there at all: not only nothing of what is looked for, or on this part.
+    /// Whether nothing is there at all: not only nothing that a search finds, or on this part.
     pub fn is_empty(&self) -> bool {
         self.shown == 0 && !self.is_part() && !self.is_filtered
     }
@@ -71,7 +71,7 @@ impl Rest {
     }
 }
 
-impl<T> List<T> {
+impl<T> ListPart<T> {
     /// Reads the part of the list at an address that a form names. `params` reads the parameters from
     /// the form.
     pub async fn read<F>(
@@ -79,14 +79,14 @@ impl<T> List<T> {
         at: &str,
         form: Form,
         params: impl FnOnce(&Form) -> Result<F, Fault>,
-    ) -> Result<List<T>, Refused>
+    ) -> Result<ListPart<T>, Refused>
     where
         F: Function<Reply = Page<T>>,
     {
         let (found, form) = visitor.search(form, params).await?;
         let page = found.unwrap_or_else(|| Page::new(Vec::new(), None));
         let rest = Rest::of(&page, at, &form);
-        Ok(List { items: page.items, rest, form })
+        Ok(ListPart { items: page.items, rest, form })
     }
 }
 

@@ -6,7 +6,7 @@
 //! loaded again.
 
 use crate::{
-    answer::{Answer, Refused},
+    response::{PageResult, Refused},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, http::header};
@@ -52,18 +52,18 @@ pub enum Next {
     Never,
 }
 
-/// Streams what `look` finds, one look each `interval`. It gets the id of the last event.
-pub async fn stream<L>(visitor: Visitor, interval: Duration, look: L) -> Answer
+/// Streams what `read` finds, once each `interval`. It gets the id of the last event.
+pub async fn stream<L>(visitor: Visitor, interval: Duration, read: L) -> PageResult
 where
     L: AsyncFn(&Visitor, Option<&str>) -> Result<(Update, Next), Refused> + 'static,
 {
-    let place = Place::take(visitor.user().await?.id).ok_or(Refused(Fault::Busy))?;
+    let slot = StreamSlot::take(visitor.user().await?.id).ok_or(Refused(Fault::Busy))?;
     let last = visitor.request().headers().get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()).map(str::to_owned);
     let begun = Instant::now();
-    let state = Some((visitor, look, last, place, Instant::now(), true));
+    let state = Some((visitor, read, last, slot, Instant::now(), true));
     let events = stream::unfold(state, move |state| async move {
-        let (visitor, look, mut last, place, mut spoke, mut first) = state?;
+        let (visitor, read, mut last, slot, mut spoke, mut first) = state?;
         loop {
             if !std::mem::take(&mut first) {
                 visitor.sleep(interval).await;
@@ -71,8 +71,8 @@ where
             if begun.elapsed() > LASTS || visitor.is_stopping() {
                 return None;
             }
-            visitor.look_again();
-            let Ok((update, next)) = look(&visitor, last.as_deref()).await else {
+            visitor.count_next_call();
+            let Ok((update, next)) = read(&visitor, last.as_deref()).await else {
                 // The page shows why when it is loaded again.
                 return Some((event("end", "", ""), None));
             };
@@ -92,7 +92,7 @@ where
             }
             if !text.is_empty() {
                 spoke = Instant::now();
-                return Some((Ok(text.into()), Some((visitor, look, last, place, spoke, false))));
+                return Some((Ok(text.into()), Some((visitor, read, last, slot, spoke, false))));
             }
         }
     });
@@ -141,10 +141,10 @@ fn written(kind: &str, id: &str, html: &str) -> String {
 }
 
 /// One of the open streams of an account.
-struct Place(UserId);
+struct StreamSlot(UserId);
 
-impl Place {
-    fn take(user: UserId) -> Option<Place> {
+impl StreamSlot {
+    fn take(user: UserId) -> Option<StreamSlot> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = open.values().sum();
         let own = open.get(&user).copied().unwrap_or(0);
@@ -152,11 +152,11 @@ impl Place {
             return None;
         }
         open.insert(user, own + 1);
-        Some(Place(user))
+        Some(StreamSlot(user))
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         match open.get_mut(&self.0) {
@@ -170,18 +170,18 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_OF_ONE, Place, written};
+    use super::{MOST_OF_ONE, StreamSlot, written};
 
     #[test]
     fn one_account_leaves_streams_for_others() {
         let user = |text: &str| text.parse().unwrap();
         let ada = user("usr_01J9ZQ8F5W7V3T6M2K4N8R0P1S");
         let grace = user("usr_01J9ZQ8F5W7V3T6M2K4N8R0P1T");
-        let taken: Vec<_> = (0..).map_while(|_| Place::take(ada)).collect();
+        let taken: Vec<_> = (0..).map_while(|_| StreamSlot::take(ada)).collect();
         assert_eq!(taken.len(), MOST_OF_ONE);
-        assert!(Place::take(grace).is_some());
+        assert!(StreamSlot::take(grace).is_some());
         drop(taken);
-        assert!(Place::take(ada).is_some());
+        assert!(StreamSlot::take(ada).is_some());
     }
 
     #[test]

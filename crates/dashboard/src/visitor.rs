@@ -1,6 +1,6 @@
 //! Who looks at a page, and the calls that are made for them.
 
-use crate::{Answered, Call, Site, Target, answer::Refused, cookies, form::Form};
+use crate::{CallResponse, CallTarget, ServiceCall, Site, cookies, form::Form, response::Refused};
 use actix_web::{
     FromRequest, HttpMessage, HttpRequest, dev::Payload, http::header::HeaderMap, web::Data,
 };
@@ -23,8 +23,8 @@ struct Counted;
 /// The counted call was refused, because none is left. The others are, too.
 struct Spent(Fault);
 
-/// The headers that the newest call of this request gives its answer.
-pub struct Told(pub HeaderMap);
+/// The headers that the newest call of this request gives its response.
+pub struct ResponseHeaders(pub HeaderMap);
 
 /// The person who looks, with their session if they have one.
 pub struct Visitor {
@@ -132,7 +132,7 @@ impl Visitor {
         master_key: Option<String>,
     ) -> Result<F::Reply, Fault> {
         let params = serde_json::to_vec(params).map_err(|_| Fault::Internal)?;
-        let reply = self.request_of(Target::Function(F::NAME), params, key, master_key).await?;
+        let reply = self.request_of(CallTarget::Function(F::NAME), params, key, master_key).await?;
         serde_json::from_slice(&reply.json).map_err(|_| Fault::Internal)
     }
 
@@ -143,24 +143,25 @@ impl Visitor {
         params: Vec<u8>,
         idempotency_key: Option<String>,
     ) -> Result<Reply, Fault> {
-        self.request_of(Target::Function(function), params, idempotency_key, None).await
+        self.request_of(CallTarget::Function(function), params, idempotency_key, None).await
     }
 
     /// Calls an endpoint with this name and these values in its path.
-    pub async fn ask<R: DeserializeOwned>(
+    pub async fn call_endpoint<R: DeserializeOwned>(
         &self,
         endpoint: &'static str,
         path: Vec<String>,
         body: &impl Serialize,
     ) -> Result<R, Fault> {
         let params = serde_json::to_vec(body).map_err(|_| Fault::Internal)?;
-        let reply = self.request_of(Target::Endpoint(endpoint, path), params, None, None).await?;
+        let reply =
+            self.request_of(CallTarget::Endpoint(endpoint, path), params, None, None).await?;
         serde_json::from_slice(&reply.json).map_err(|_| Fault::Internal)
     }
 
     async fn request_of(
         &self,
-        target: Target,
+        target: CallTarget,
         params: Vec<u8>,
         idempotency_key: Option<String>,
         master_key: Option<String>,
@@ -170,9 +171,10 @@ impl Visitor {
         }
         let counts = self.req.extensions_mut().insert(Counted).is_none();
         let (session, head) = (self.session.as_deref(), self.req.head());
-        let call = Call { target, params, session, master_key, idempotency_key, counts, head };
-        let Answered { reply, headers } = self.site.service.call(call).await;
-        self.req.extensions_mut().insert(Told(headers));
+        let call =
+            ServiceCall { target, params, session, master_key, idempotency_key, counts, head };
+        let CallResponse { reply, headers } = self.site.service.call(call).await;
+        self.req.extensions_mut().insert(ResponseHeaders(headers));
         if let Err(fault @ Fault::RateLimited { .. }) = &reply {
             self.req.extensions_mut().insert(Spent(fault.clone()));
         }
@@ -180,7 +182,7 @@ impl Visitor {
     }
 
     /// Makes the next call count again: it shows what is new on an open page.
-    pub fn look_again(&self) {
+    pub fn count_next_call(&self) {
         let mut extensions = self.req.extensions_mut();
         extensions.remove::<Counted>();
         extensions.remove::<Spent>();

@@ -4,9 +4,9 @@
 pub mod value;
 
 use crate::{
-    answer::Refused,
     arriving::{Arriving, in_time},
     cookies,
+    response::Refused,
     visitor::form_token,
 };
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web};
@@ -142,7 +142,7 @@ impl Form {
     }
 
     /// Says that boxes are empty if none of them is ticked: a browser does not send such boxes.
-    pub fn say_boxes(&mut self, names: &[&str]) {
+    pub fn mark_unticked(&mut self, names: &[&str]) {
         for name in names {
             if !self.fields.iter().any(|(field, _)| field == name) {
                 self.push((*name).to_owned(), String::new());

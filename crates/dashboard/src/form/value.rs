@@ -208,17 +208,20 @@ mod tests {
 
     #[test]
     fn a_problem_has_the_words_of_the_service() {
-        let told = |field: &str, problem: &str| (field.to_owned(), problem.to_owned());
-        assert_eq!(problem::<u32>(&["lots"]), told("f", "must be a whole number"));
-        assert_eq!(problem::<Option<u32>>(&["1.5"]), told("f", "must be a whole number"));
-        assert_eq!(problem::<u32>(&["-1"]), told("f", "must be a whole number"));
-        assert_eq!(problem::<f64>(&["inf"]), told("f", "must be a number"));
-        assert_eq!(problem::<InstanceKind>(&["x"]), told("f", "must be one of backend, market"));
-        assert_eq!(problem::<Env>(&["A"]), told("f", "must have lines such as NAME=value"));
+        let expected = |field: &str, problem: &str| (field.to_owned(), problem.to_owned());
+        assert_eq!(problem::<u32>(&["lots"]), expected("f", "must be a whole number"));
+        assert_eq!(problem::<Option<u32>>(&["1.5"]), expected("f", "must be a whole number"));
+        assert_eq!(problem::<u32>(&["-1"]), expected("f", "must be a whole number"));
+        assert_eq!(problem::<f64>(&["inf"]), expected("f", "must be a number"));
+        assert_eq!(
+            problem::<InstanceKind>(&["x"]),
+            expected("f", "must be one of backend, market")
+        );
+        assert_eq!(problem::<Env>(&["A"]), expected("f", "must have lines such as NAME=value"));
         let (field, _) =
             problem::<BoundedSet<AppId, 1, 3>>(&["app_01J9ZQ8F5W7V3T6M2K4N8R0P1S", "x"]);
         assert_eq!(field, "f[1]");
         let nothing = problem::<BoundedSet<AppId, 1, 3>>(&[]);
-        assert_eq!(nothing, told("f", "must list at least 1"));
+        assert_eq!(nothing, expected("f", "must list at least 1"));
     }
 }

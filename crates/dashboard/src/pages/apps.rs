@@ -2,7 +2,7 @@
 
 use super::{artifacts, instances, releases};
 use crate::{
-    answer::{Answer, Frame, Refused, page},
+    response::{Frame, PageResult, Refused, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -30,32 +30,32 @@ const TABS: &[(&str, &str)] = &[
 ];
 
 /// The app that all tabs are about.
-pub struct Tab {
+pub struct AppTab {
     pub app: App,
 }
 
-impl Tab {
+impl AppTab {
     /// Reads the app. `here` is the last part of the address of the tab.
     pub async fn open(
         visitor: &Visitor,
         app_id: AppId,
         here: &str,
-    ) -> Result<(Frame, Tab), Refused> {
+    ) -> Result<(Frame, AppTab), Refused> {
         let app = visitor.read(&GetApp { app_id }).await?;
         let project = visitor.read(&GetProject { project_id: app.project_id }).await?;
         let frame = Frame::of(visitor, app.name.as_str()).await?;
         let frame = frame.below("Projects", "/");
         let frame = frame.below(&project.name, format!("/projects/{}", project.id));
         let frame = frame.with_tabs("App", (&format!("/apps/{app_id}"), here), TABS);
-        Ok((frame, Tab { app }))
+        Ok((frame, AppTab { app }))
     }
 }
 
 #[derive(Template)]
 #[template(path = "app.html")]
-struct Show {
+struct AppPage {
     frame: Frame,
-    tab: Tab,
+    tab: AppTab,
     api_url: String,
     application_id: String,
     has_artifacts: bool,
@@ -64,16 +64,24 @@ struct Show {
     market: Option<Instance>,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let app_id = super::id(path, "app")?;
-    let (frame, tab) = Tab::open(&visitor, app_id, "").await?;
+    let (frame, tab) = AppTab::open(&visitor, app_id, "").await?;
     let has_artifacts = !artifacts::verified(&visitor, app_id).await?.is_empty();
     let has_releases = releases::has_any(&visitor, app_id).await?;
     let backend = instances::of_app(&visitor, app_id, InstanceKind::Backend).await?;
     let market = instances::of_app(&visitor, app_id, InstanceKind::Market).await?;
     let settings = visitor.settings();
     let (api_url, application_id) = (settings.api_url.clone(), settings.application_id.clone());
-    let show =
-        Show { frame, tab, api_url, application_id, has_artifacts, has_releases, backend, market };
+    let show = AppPage {
+        frame,
+        tab,
+        api_url,
+        application_id,
+        has_artifacts,
+        has_releases,
+        backend,
+        market,
+    };
     page(&show)
 }

@@ -1,11 +1,11 @@
 //! The artifacts of an app, and uploads.
 
-use super::{Part, apps::Tab};
+use super::{ListQuery, apps::AppTab};
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
     arriving::in_time,
     form::{Form, value},
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_multipart::Multipart;
@@ -41,32 +41,36 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "artifacts.html")]
-struct Artifacts {
+struct ArtifactsPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Artifact>,
+    tab: AppTab,
+    list: ListPart<Artifact>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
     let app_id = super::id(path, "app")?;
-    list_with(&visitor, app_id, &part, Form::default()).await
+    list_with(&visitor, app_id, &query, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, part: &Part, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, app_id, "/artifacts").await?;
+async fn list_with(visitor: &Visitor, app_id: AppId, query: &ListQuery, form: Form) -> PageResult {
+    let (frame, tab) = AppTab::open(visitor, app_id, "/artifacts").await?;
     let at = format!("/apps/{app_id}/artifacts");
-    let list = List::read(visitor, &at, part.form(), |form| {
+    let list = ListPart::read(visitor, &at, query.form(), |form| {
         let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
         Ok(GetArtifacts { app_id, platform: None, version: None, state: None, limit, cursor })
     })
     .await?;
-    form_page(&form.clone(), &Artifacts { frame, tab, list, form })
+    form_page(&form.clone(), &ArtifactsPage { frame, tab, list, form })
 }
 
 /// Takes a file from a form, without scripts. Its bytes go on to the service while they come, and are
 /// hashed on their way.
-async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart) -> Answer {
+async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     visitor.user().await?;
     let mut form = Form::default();
@@ -92,7 +96,9 @@ async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart)
             Ok(artifact) => {
                 done(&format!("/artifacts/{}", artifact.id), "The artifact is verified.")
             }
-            Err(fault) => list_with(&visitor, app_id, &Part::default(), form.refused(fault)).await,
+            Err(fault) => {
+                list_with(&visitor, app_id, &ListQuery::default(), form.refused(fault)).await
+            }
         };
     }
     Err(Refused(Fault::Malformed("the form has no file: choose one".into())))
@@ -113,19 +119,19 @@ async fn receive(
 ) -> Result<Artifact, Fault> {
     let opened = open_upload(visitor, app_id, file_name, None).await?;
     let Some(address) = opened.upload_url else { return Err(Fault::Internal) };
-    let seen = Rc::new(RefCell::new((sha2::Sha256::new(), 0_u64)));
+    let hashed = Rc::new(RefCell::new((sha2::Sha256::new(), 0_u64)));
     let counted = {
-        let seen = seen.clone();
+        let hashed = hashed.clone();
         file.inspect(move |bytes| {
             if let Ok(bytes) = bytes {
-                let mut seen = seen.borrow_mut();
-                seen.0.update(bytes);
-                seen.1 += bytes.len() as u64;
+                let mut hashed = hashed.borrow_mut();
+                hashed.0.update(bytes);
+                hashed.1 += bytes.len() as u64;
             }
         })
     };
     visitor.upload(&address, counted.boxed_local()).await?;
-    let (hasher, size) = seen.replace((sha2::Sha256::new(), 0));
+    let (hasher, size) = hashed.replace((sha2::Sha256::new(), 0));
     let hash: Sha256 = HEXLOWER.encode(&hasher.finalize()).parse().map_err(|_| Fault::Internal)?;
     verify(visitor, opened.artifact_id, FinalizeRequest::of(hash, Some(size))).await
 }
@@ -159,7 +165,7 @@ async fn open_upload(
         }),
         build: None,
     };
-    visitor.ask(CreateUploadUrl::NAME, Vec::new(), &request).await
+    visitor.call_endpoint(CreateUploadUrl::NAME, Vec::new(), &request).await
 }
 
 async fn verify(
@@ -167,7 +173,7 @@ async fn verify(
     id: ArtifactId,
     request: FinalizeRequest,
 ) -> Result<Artifact, Fault> {
-    visitor.ask(FinalizeArtifact::NAME, vec![id.to_string()], &request).await
+    visitor.call_endpoint(FinalizeArtifact::NAME, vec![id.to_string()], &request).await
 }
 
 /// Opens an upload of a file whose size and hash a form has.
@@ -177,62 +183,62 @@ async fn open_known(visitor: &Visitor, app_id: AppId, form: &Form) -> Result<Upl
 }
 
 /// Opens an upload for a script, which sends the bytes in parts itself. Answers JSON.
-async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     Ok(match open_known(&visitor, app_id, &form).await {
         Ok(opened) => HttpResponse::Ok().json(opened),
-        Err(fault) => told(&fault),
+        Err(fault) => failure(&fault),
     })
 }
 
 /// Verifies what a script sent. Answers JSON.
-async fn finalize(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn finalize(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let id: ArtifactId = super::id(path, "artifact")?;
     let hash = form.get("sha256")?;
     Ok(match verify(&visitor, id, FinalizeRequest::of(hash, None)).await {
         Ok(artifact) => HttpResponse::Ok().json(artifact),
-        Err(fault) => told(&fault),
+        Err(fault) => failure(&fault),
     })
 }
 
-fn told(fault: &Fault) -> HttpResponse {
+fn failure(fault: &Fault) -> HttpResponse {
     let status = actix_web::http::StatusCode::from_u16(fault.status()).unwrap_or_default();
     HttpResponse::build(status).json(json!({"error": fault.to_string()}))
 }
 
 #[derive(Template)]
 #[template(path = "artifact.html")]
-struct Show {
+struct ArtifactPage {
     frame: Frame,
     artifact: Artifact,
     form: Form,
 }
 
-impl Show {
+impl ArtifactPage {
     fn is_verified(&self) -> bool {
         self.artifact.state == ArtifactState::Verified
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::id(path, "artifact")?, Form::default()).await
 }
 
-async fn show_with(visitor: &Visitor, artifact_id: ArtifactId, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, artifact_id: ArtifactId, form: Form) -> PageResult {
     let artifact = visitor.read(&GetArtifact { artifact_id }).await?;
     let frame = Frame::of(visitor, artifact.file_name.as_str()).await?;
     let app = format!("/apps/{}", artifact.app_id);
     let frame = frame.below("App", &app).below("Artifacts", format!("{app}/artifacts"));
-    form_page(&form.clone(), &Show { frame, artifact, form })
+    form_page(&form.clone(), &ArtifactPage { frame, artifact, form })
 }
 
-async fn download(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn download(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let artifact_id = super::id(path, "artifact")?;
     let found = visitor.read(&GetArtifactDownloadUrl { artifact_id }).await?;
     Ok(HttpResponse::SeeOther().insert_header((header::LOCATION, found.url)).finish())
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let artifact_id: ArtifactId = super::id(path, "artifact")?;
     let artifact = visitor.read(&GetArtifact { artifact_id }).await?;
     let params = |form: &Form| {

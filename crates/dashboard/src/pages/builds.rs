@@ -1,11 +1,11 @@
 //! The builds of an app, and their logs as they grow.
 
-use super::{Part, apps::Tab, source};
+use super::{ListQuery, apps::AppTab, source};
 use crate::{
-    answer::{Answer, Frame, Note, Refused, form_page, leads_to},
     form::Form,
     job::{self, Job, LogPart},
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, Note, PageResult, Refused, form_page, leads_to},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, web};
@@ -23,38 +23,42 @@ use std::time::Duration;
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/builds", web::get().to(list))
         .route("/apps/{id}/builds", web::post().to(trigger))
-        .route("/builds/{id}", web::get().to(job::show::<State>))
-        .route("/builds/{id}/state", web::get().to(job::follow_state::<State>))
-        .route("/builds/{id}/log", web::get().to(job::follow_log::<State>))
-        .route("/builds/{id}/cancel", web::post().to(job::cancel::<State>));
+        .route("/builds/{id}", web::get().to(job::show::<BuildSummary>))
+        .route("/builds/{id}/state", web::get().to(job::follow_state::<BuildSummary>))
+        .route("/builds/{id}/log", web::get().to(job::follow_log::<BuildSummary>))
+        .route("/builds/{id}/cancel", web::post().to(job::cancel::<BuildSummary>));
 }
 
 #[derive(Template)]
 #[template(path = "builds.html")]
-struct Builds {
+struct BuildsPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Build>,
+    tab: AppTab,
+    list: ListPart<Build>,
     /// What is built, if the app has a repository.
     repository: Option<Repository>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
     let app_id = super::id(path, "app")?;
-    list_with(&visitor, app_id, &part, Form::default()).await
+    list_with(&visitor, app_id, &query, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, part: &Part, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, app_id, "/builds").await?;
+async fn list_with(visitor: &Visitor, app_id: AppId, query: &ListQuery, form: Form) -> PageResult {
+    let (frame, tab) = AppTab::open(visitor, app_id, "/builds").await?;
     let at = format!("/apps/{app_id}/builds");
-    let list = List::read(visitor, &at, part.form(), |form| {
+    let list = ListPart::read(visitor, &at, query.form(), |form| {
         let cursor = form.get(CURSOR)?;
         Ok(GetBuilds { app_id, platform: None, state: None, limit: Limit::default(), cursor })
     })
     .await?;
     let repository = source::of_app(visitor, app_id).await?;
-    form_page(&form.clone(), &Builds { frame, tab, list, repository, form })
+    form_page(&form.clone(), &BuildsPage { frame, tab, list, repository, form })
 }
 
 /// Triggers the build that a form asks for, and leads to it.
@@ -80,23 +84,23 @@ pub async fn triggered(
     Ok(leads_to(&format!("/builds/{}", build.id), note))
 }
 
-async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     match triggered(&visitor, app_id, &form).await {
-        Ok(answer) => Ok(answer),
-        Err(fault) => list_with(&visitor, app_id, &Part::default(), form.refused(fault)).await,
+        Ok(response) => Ok(response),
+        Err(fault) => list_with(&visitor, app_id, &ListQuery::default(), form.refused(fault)).await,
     }
 }
 
 /// What changes while a build runs.
 #[derive(Template)]
 #[template(path = "build_state.html")]
-struct State {
+struct BuildSummary {
     build: Build,
     now: Timestamp,
 }
 
-impl Job for State {
+impl Job for BuildSummary {
     type Id = BuildId;
     type Get = GetBuild;
     type GetLog = GetBuildLogs;
@@ -118,8 +122,8 @@ impl Job for State {
         CancelBuild { build_id }
     }
 
-    fn new(build: Build, now: Timestamp) -> State {
-        State { build, now }
+    fn new(build: Build, now: Timestamp) -> BuildSummary {
+        BuildSummary { build, now }
     }
 
     fn log_part(BuildLogs { lines, next_cursor, done }: BuildLogs) -> LogPart {

@@ -1,10 +1,10 @@
 //! The credentials of an app. Their secrets are entered here, and never shown.
 
-use super::apps::Tab;
+use super::apps::AppTab;
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page},
     files::form_with_files,
     form::{Form, value},
+    response::{Frame, Note, PageResult, done, form_page},
     visitor::Visitor,
 };
 use actix_multipart::Multipart;
@@ -40,14 +40,14 @@ const KINDS: [(CredentialKind, &str); 8] = [
 
 #[derive(Template)]
 #[template(path = "credentials.html")]
-struct Show {
+struct CredentialsPage {
     frame: Frame,
-    tab: Tab,
+    tab: AppTab,
     credentials: Page<Credential>,
     form: Form,
 }
 
-impl Show {
+impl CredentialsPage {
     /// The kinds, by the name on the wire.
     fn kinds(&self) -> Vec<(String, &'static str)> {
         KINDS.map(|(kind, label)| (super::wire(&kind), label)).into()
@@ -58,15 +58,15 @@ impl Show {
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::id(path, "app")?, Form::default()).await
 }
 
-async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, app_id, "/credentials").await?;
+async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> PageResult {
+    let (frame, tab) = AppTab::open(visitor, app_id, "/credentials").await?;
     let all = GetCredentials { app_id, kind: None, limit: Limit::MOST, cursor: None };
     let credentials = visitor.read(&all).await?;
-    form_page(&form.clone(), &Show { frame, tab, credentials, form })
+    form_page(&form.clone(), &CredentialsPage { frame, tab, credentials, form })
 }
 
 fn at(app_id: AppId) -> String {
@@ -94,7 +94,7 @@ fn credential(form: &Form, app_id: AppId) -> Result<SetCredential, Fault> {
     })
 }
 
-async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Answer {
+async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     let form = form_with_files(&visitor, parts).await?;
     match visitor.send(&form, |form| credential(form, app_id)).await {
@@ -109,7 +109,7 @@ async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Ans
     }
 }
 
-async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     let params = |form: &Form| Ok(CheckCredential { credential_id: form.get("credentialId")? });
     match visitor.send(&form, params).await {
@@ -125,7 +125,7 @@ async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer 
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     let all = GetCredentials { app_id, kind: None, limit: Limit::MOST, cursor: None };
     let known = visitor.read(&all).await?.items.into_iter();

@@ -1,11 +1,11 @@
 //! The deployments of an instance: triggered, followed, cancelled and rolled back.
 
-use super::{Part, instances::Tab};
+use super::{ListQuery, instances::InstanceTab};
 use crate::{
-    answer::{Answer, Frame, Note, Refused, done, form_page},
     form::{Form, value},
     job::{self, Job, LogPart},
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, Note, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -27,23 +27,23 @@ pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/deployments", web::get().to(list))
         .route("/instances/{id}/deployments", web::post().to(trigger))
         .route("/instances/{id}/deployments/rollback", web::post().to(roll_back))
-        .route("/deployments/{id}", web::get().to(job::show::<State>))
-        .route("/deployments/{id}/state", web::get().to(job::follow_state::<State>))
-        .route("/deployments/{id}/log", web::get().to(job::follow_log::<State>))
-        .route("/deployments/{id}/cancel", web::post().to(job::cancel::<State>));
+        .route("/deployments/{id}", web::get().to(job::show::<DeploymentSummary>))
+        .route("/deployments/{id}/state", web::get().to(job::follow_state::<DeploymentSummary>))
+        .route("/deployments/{id}/log", web::get().to(job::follow_log::<DeploymentSummary>))
+        .route("/deployments/{id}/cancel", web::post().to(job::cancel::<DeploymentSummary>));
 }
 
 #[derive(Template)]
 #[template(path = "deployments.html")]
-struct Deployments {
+struct DeploymentsPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Deployment>,
+    tab: InstanceTab,
+    list: ListPart<Deployment>,
     images: Vec<DockerImage>,
     form: Form,
 }
 
-impl Deployments {
+impl DeploymentsPage {
     /// The services that can be replaced: the target on the wire, and what it is called.
     fn targets(&self) -> Vec<(&'static str, &'static str)> {
         targets(&self.tab.instance)
@@ -86,19 +86,28 @@ fn targets(instance: &Instance) -> Vec<(&'static str, &'static str)> {
     instance.services.iter().filter_map(|service| target(service.role)).collect()
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
-    part_with(&visitor, super::id(path, "instance")?, &part, Form::default()).await
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
+    part_with(&visitor, super::id(path, "instance")?, &query, Form::default()).await
 }
 
 /// Shows the newest deployments with a form that was refused.
-async fn list_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
-    part_with(visitor, instance_id, &Part::default(), form).await
+async fn list_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> PageResult {
+    part_with(visitor, instance_id, &ListQuery::default(), form).await
 }
 
-async fn part_with(visitor: &Visitor, instance_id: InstanceId, part: &Part, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, instance_id, "/deployments").await?;
+async fn part_with(
+    visitor: &Visitor,
+    instance_id: InstanceId,
+    query: &ListQuery,
+    form: Form,
+) -> PageResult {
+    let (frame, tab) = InstanceTab::open(visitor, instance_id, "/deployments").await?;
     let (at, app_id) = (format!("/instances/{instance_id}/deployments"), tab.instance.app_id);
-    let mut list = List::read(visitor, &at, part.form(), |form| {
+    let mut list = ListPart::read(visitor, &at, query.form(), |form| {
         let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
         Ok(ListDeployments { app_id, target: None, state: None, limit, cursor })
     })
@@ -106,10 +115,10 @@ async fn part_with(visitor: &Visitor, instance_id: InstanceId, part: &Part, form
     list.items.retain(|deployment: &Deployment| deployment.instance_id == instance_id);
     let images = SearchDockerImages { query: None, limit: Limit::MOST, cursor: None };
     let images = visitor.read(&images).await?.items;
-    form_page(&form.clone(), &Deployments { frame, tab, list, images, form })
+    form_page(&form.clone(), &DeploymentsPage { frame, tab, list, images, form })
 }
 
-async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let params = |form: &Form| {
@@ -117,7 +126,9 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
         Ok(TriggerDeployment { app_id, target: Some(form.get("target")?), source, env: None })
     };
     match visitor.send(&form, params).await {
-        Ok(made) => done(&State::address(made.id), Note::plain("The deployment is queued.")),
+        Ok(made) => {
+            done(&DeploymentSummary::address(made.id), Note::plain("The deployment is queued."))
+        }
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -141,7 +152,7 @@ fn source(form: &Form) -> Result<DeploymentSource, Fault> {
     Ok(source)
 }
 
-async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let params = |form: &Form| {
@@ -152,9 +163,10 @@ async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Ans
         })
     };
     match visitor.send(&form, params).await {
-        Ok(made) => {
-            done(&State::address(made.id), Note::plain("The earlier version is being started."))
-        }
+        Ok(made) => done(
+            &DeploymentSummary::address(made.id),
+            Note::plain("The earlier version is being started."),
+        ),
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -162,12 +174,12 @@ async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Ans
 /// What changes while a deployment runs.
 #[derive(Template)]
 #[template(path = "deployment_state.html")]
-struct State {
+struct DeploymentSummary {
     deployment: Deployment,
     now: Timestamp,
 }
 
-impl Job for State {
+impl Job for DeploymentSummary {
     type Id = DeploymentId;
     type Get = GetDeployment;
     type GetLog = GetDeploymentLogs;
@@ -189,8 +201,8 @@ impl Job for State {
         CancelDeployment { deployment_id }
     }
 
-    fn new(deployment: Deployment, now: Timestamp) -> State {
-        State { deployment, now }
+    fn new(deployment: Deployment, now: Timestamp) -> DeploymentSummary {
+        DeploymentSummary { deployment, now }
     }
 
     fn log_part(DeploymentLogs { lines, next_cursor, done }: DeploymentLogs) -> LogPart {

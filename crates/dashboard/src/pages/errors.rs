@@ -1,7 +1,7 @@
 //! The page of a refusal.
 
 use crate::{
-    answer::{Answer, Frame, page_with},
+    response::{Frame, PageResult, page_with},
     visitor::Visitor,
 };
 use actix_web::http::StatusCode;
@@ -10,12 +10,12 @@ use contract::Fault;
 
 #[derive(Template)]
 #[template(path = "error.html")]
-struct Error {
+struct ErrorPage {
     frame: Frame,
     fault: String,
 }
 
-pub async fn page_of(visitor: &Visitor, fault: &Fault) -> Answer {
+pub async fn page_of(visitor: &Visitor, fault: &Fault) -> PageResult {
     let title = match fault {
         Fault::NotFound(_) => "Not found",
         Fault::Forbidden(_) => "Not allowed",
@@ -27,5 +27,5 @@ pub async fn page_of(visitor: &Visitor, fault: &Fault) -> Answer {
         Err(_) => Frame::open(visitor, title),
     };
     let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    page_with(status, &Error { frame, fault: fault.to_string() })
+    page_with(status, &ErrorPage { frame, fault: fault.to_string() })
 }

@@ -23,9 +23,9 @@ mod source;
 mod templates;
 
 use crate::{
-    answer::{Answer, Refused},
     form::Form,
     list::CURSOR,
+    response::{PageResult, Refused},
     visitor::Visitor,
 };
 use actix_web::{
@@ -72,7 +72,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 /// Nothing has this address, or only a form. Who opens the address of a form, for example by loading
 /// a refused one again, is led to its page, which is above it.
-pub async fn nothing_here(visitor: Visitor) -> Answer {
+pub async fn nothing_here(visitor: Visitor) -> PageResult {
     let req = visitor.request();
     let is_looked_at = matches!(*req.method(), Method::GET | Method::HEAD);
     match req.path().rsplit_once('/') {
@@ -86,13 +86,13 @@ pub async fn nothing_here(visitor: Visitor) -> Answer {
 
 /// The part of a list that an address names.
 #[derive(Debug, Default, Deserialize)]
-pub struct Part {
+pub struct ListQuery {
     #[serde(default)]
     cursor: String,
 }
 
-impl Part {
-    /// The form of a list in which nobody looks for anything.
+impl ListQuery {
+    /// The form of a list without filters.
     fn form(&self) -> Form {
         Form::search([(CURSOR, &self.cursor)])
     }

@@ -2,10 +2,10 @@
 
 use crate::{
     Settings,
-    answer::{Answer, Frame, Refused, done, form_page, page},
     form::Form,
-    list::{CURSOR, List, address},
-    pages::Part,
+    list::{CURSOR, ListPart, address},
+    pages::ListQuery,
+    response::{Frame, PageResult, Refused, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -35,46 +35,48 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/organizations/{id}/delete", web::post().to(delete));
 }
 
-/// What a person looks for in a list.
+/// The organizations that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct OrganizationsQuery {
     query: String,
     cursor: String,
 }
 
 #[derive(Template)]
 #[template(path = "organizations.html")]
-struct Organizations {
+struct OrganizationsPage {
     frame: Frame,
-    list: List<Organization>,
+    list: ListPart<Organization>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    list_with(&visitor, &wanted, Form::default()).await
+async fn list(visitor: Visitor, query: web::Query<OrganizationsQuery>) -> PageResult {
+    list_with(&visitor, &query, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, wanted: &Wanted, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, query: &OrganizationsQuery, form: Form) -> PageResult {
     let frame = Frame::of(visitor, "Organizations").await?;
-    let search = Form::search([("query", &wanted.query), (CURSOR, &wanted.cursor)]);
-    let list = List::read(visitor, "/organizations", search, |form| {
+    let search = Form::search([("query", &query.query), (CURSOR, &query.cursor)]);
+    let list = ListPart::read(visitor, "/organizations", search, |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(ListOrganizations { query, limit: Limit::default(), cursor })
     })
     .await?;
-    form_page(&form.clone(), &Organizations { frame, list, form })
+    form_page(&form.clone(), &OrganizationsPage { frame, list, form })
 }
 
-async fn create(visitor: Visitor, form: Form) -> Answer {
+async fn create(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(CreateOrganization { name: form.get("name")? });
     match visitor.send(&form, params).await {
         Ok(made) => done(&format!("/organizations/{}", made.id), "The organization is there."),
-        Err(fault) => list_with(&visitor, &Wanted::default(), form.refused(fault)).await,
+        Err(fault) => {
+            list_with(&visitor, &OrganizationsQuery::default(), form.refused(fault)).await
+        }
     }
 }
 
-async fn accept(visitor: Visitor, form: Form) -> Answer {
+async fn accept(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(AcceptInvitation { token: form.get("token")? });
     match visitor.send(&form, params).await {
         Ok(joined) => done(
@@ -88,12 +90,12 @@ async fn accept(visitor: Visitor, form: Form) -> Answer {
 /// The page to which the mail of an invitation leads, also for people without an account.
 #[derive(Template)]
 #[template(path = "invitation.html")]
-struct Join {
+struct InvitationPage {
     frame: Frame,
     form: Form,
 }
 
-impl Join {
+impl InvitationPage {
     /// The address of this page with its token, for the pages that lead back to it.
     fn here(&self) -> String {
         address("/invitations", [("token", self.form.value("token"))])
@@ -107,52 +109,56 @@ impl Join {
 
 /// The token of the link that a person followed.
 #[derive(Deserialize)]
-struct Linked {
+struct TokenQuery {
     #[serde(default)]
     token: String,
 }
 
-async fn show_invitation(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
-    invitation_with(&visitor, Form::filled([("token", linked.into_inner().token)])).await
+async fn show_invitation(visitor: Visitor, query: web::Query<TokenQuery>) -> PageResult {
+    invitation_with(&visitor, Form::filled([("token", query.into_inner().token)])).await
 }
 
-async fn invitation_with(visitor: &Visitor, form: Form) -> Answer {
+async fn invitation_with(visitor: &Visitor, form: Form) -> PageResult {
     let title = "Invitation";
     let frame = match Frame::of(visitor, title).await {
         Ok(frame) => frame,
         Err(Refused(Fault::Unauthenticated(_))) => Frame::open(visitor, title),
         Err(refused) => return Err(refused),
     };
-    form_page(&form.clone(), &Join { frame, form })
+    form_page(&form.clone(), &InvitationPage { frame, form })
 }
 
 #[derive(Template)]
 #[template(path = "organization.html")]
-struct Show {
+struct OrganizationPage {
     frame: Frame,
     organization: Organization,
     /// `None`: the person may not see them.
-    invitations: Option<List<Invitation>>,
+    invitations: Option<ListPart<Invitation>>,
     form: Form,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
-    show_with(&visitor, super::id(path, "organization")?, &part, Form::default()).await
+async fn show(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
+    show_with(&visitor, super::id(path, "organization")?, &query, Form::default()).await
 }
 
 /// Shows an organization with a form that was refused, and otherwise with what is set now.
-async fn again(visitor: &Visitor, organization_id: OrganizationId, form: Form) -> Answer {
-    show_with(visitor, organization_id, &Part::default(), form).await
+async fn again(visitor: &Visitor, organization_id: OrganizationId, form: Form) -> PageResult {
+    show_with(visitor, organization_id, &ListQuery::default(), form).await
 }
 
 async fn show_with(
     visitor: &Visitor,
     organization_id: OrganizationId,
-    part: &Part,
+    query: &ListQuery,
     form: Form,
-) -> Answer {
+) -> PageResult {
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
-    let pending = List::read(visitor, &at(organization_id), part.form(), |form| {
+    let pending = ListPart::read(visitor, &at(organization_id), query.form(), |form| {
         Ok(GetInvitations { organization_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
     })
     .await;
@@ -164,10 +170,10 @@ async fn show_with(
     let form = form.beside(Form::filled([("name", organization.name.to_string())]));
     let frame = Frame::of(visitor, organization.name.as_str()).await?;
     let frame = frame.below("Organizations", "/organizations");
-    form_page(&form.clone(), &Show { frame, organization, invitations, form })
+    form_page(&form.clone(), &OrganizationPage { frame, organization, invitations, form })
 }
 
-async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     let params =
         |form: &Form| Ok(UpdateOrganization { organization_id, name: Some(form.get("name")?) });
@@ -180,7 +186,7 @@ async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 /// The page after an invitation: the only one that shows its token.
 #[derive(Template)]
 #[template(path = "invited.html")]
-struct Invited {
+struct InvitedPage {
     frame: Frame,
     invitation: Invitation,
     /// The address at which the invitation is accepted.
@@ -188,7 +194,7 @@ struct Invited {
     sends_mail: bool,
 }
 
-async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     let params = |form: &Form| {
         Ok(InviteMember { organization_id, email: form.get("email")?, role: form.get("role")? })
@@ -200,7 +206,7 @@ async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
             let at = format!("{}invitations", url.as_str());
             let token = invitation.accept_token.as_deref();
             let link = token.map(|token| address(&at, [("token", token)]));
-            page(&Invited { frame, invitation, link, sends_mail: *sends_mail })
+            page(&InvitedPage { frame, invitation, link, sends_mail: *sends_mail })
         }
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
@@ -213,7 +219,7 @@ async fn act<F: Function>(
     form: Form,
     params: impl FnOnce(OrganizationId, &Form) -> Result<F, Fault>,
     note: &str,
-) -> Answer {
+) -> PageResult {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     match visitor.send(&form, |form| params(organization_id, form)).await {
         Ok(_) => done(&at(organization_id), note),
@@ -221,14 +227,14 @@ async fn act<F: Function>(
     }
 }
 
-async fn revoke(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn revoke(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let params = |organization_id, form: &Form| {
         Ok(RevokeInvitation { organization_id, invitation_id: form.get("invitationId")? })
     };
     act(visitor, path, form, params, "The invitation is withdrawn.").await
 }
 
-async fn set_role(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn set_role(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let params = |organization_id, form: &Form| {
         let (user_id, role) = (form.get("userId")?, form.get("role")?);
         Ok(UpdateMember { organization_id, user_id, role })
@@ -236,14 +242,14 @@ async fn set_role(visitor: Visitor, path: web::Path<String>, form: Form) -> Answ
     act(visitor, path, form, params, "The role is changed.").await
 }
 
-async fn remove(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn remove(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let params = |organization_id, form: &Form| {
         Ok(RemoveMember { organization_id, user_id: form.get("userId")? })
     };
     act(visitor, path, form, params, "The member is removed.").await
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
     let params = |form: &Form| {
@@ -260,7 +266,7 @@ fn at(id: OrganizationId) -> String {
     format!("/organizations/{id}")
 }
 
-impl Show {
+impl OrganizationPage {
     /// The roles that a member can get.
     const ROLES: [(&str, &str); 3] =
         [("client", "Client"), ("supervisor", "Supervisor"), ("admin", "Admin")];

@@ -1,9 +1,9 @@
 //! Projects and their apps.
 
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -26,17 +26,17 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/projects/{id}/delete", web::post().to(delete));
 }
 
-/// What a person looks for in the list.
+/// The projects or apps that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Wanted {
+struct ProjectsQuery {
     query: String,
     cursor: String,
     /// The organization that the form for a new project begins with.
     organization_id: String,
 }
 
-impl Wanted {
+impl ProjectsQuery {
     fn form(&self) -> Form {
         Form::search([("query", &self.query), (CURSOR, &self.cursor)])
     }
@@ -44,9 +44,9 @@ impl Wanted {
 
 #[derive(Template)]
 #[template(path = "projects.html")]
-struct Projects {
+struct ProjectsPage {
     frame: Frame,
-    list: List<Project>,
+    list: ListPart<Project>,
     /// The organizations of the projects.
     known: Vec<Organization>,
     /// The organizations of the menu.
@@ -61,28 +61,28 @@ struct Menu {
     is_cut: bool,
 }
 
-impl Projects {
+impl ProjectsPage {
     fn organization(&self, project: &Project) -> &str {
         let found = self.known.iter().find(|found| found.id == project.organization_id);
         found.map_or("", |found| found.name.as_str())
     }
 }
 
-async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let form = Form::filled([("organizationId", wanted.organization_id.clone())]);
-    list_with(&visitor, &wanted, form).await
+async fn list(visitor: Visitor, query: web::Query<ProjectsQuery>) -> PageResult {
+    let form = Form::filled([("organizationId", query.organization_id.clone())]);
+    list_with(&visitor, &query, form).await
 }
 
-async fn list_with(visitor: &Visitor, wanted: &Wanted, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, query: &ProjectsQuery, form: Form) -> PageResult {
     let frame = Frame::of(visitor, "Projects").await?;
-    let list = List::read(visitor, "/", wanted.form(), |form| {
+    let list = ListPart::read(visitor, "/", query.form(), |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(GetProjects { organization_id: None, query, limit: Limit::default(), cursor })
     })
     .await?;
     let menu = menu(visitor, form.value("organizationId")).await?;
     let known = organizations_of(visitor, &list.items, &menu.items).await?;
-    form_page(&form.clone(), &Projects { frame, list, known, menu, form })
+    form_page(&form.clone(), &ProjectsPage { frame, list, known, menu, form })
 }
 
 /// The newest organizations of the person, and the one that is chosen already.
@@ -124,7 +124,7 @@ async fn organization(
     }
 }
 
-async fn create(visitor: Visitor, form: Form) -> Answer {
+async fn create(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         Ok(CreateProject {
             name: form.get("name")?,
@@ -134,41 +134,45 @@ async fn create(visitor: Visitor, form: Form) -> Answer {
     };
     match visitor.send(&form, params).await {
         Ok(project) => done(&format!("/projects/{}", project.id), "The project is there."),
-        Err(fault) => list_with(&visitor, &Wanted::default(), form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, &ProjectsQuery::default(), form.refused(fault)).await,
     }
 }
 
 #[derive(Template)]
 #[template(path = "project.html")]
-struct Show {
+struct ProjectPage {
     frame: Frame,
     project: Project,
-    list: List<App>,
+    list: ListPart<App>,
     form: Form,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    show_with(&visitor, super::id(path, "project")?, &wanted, Form::default()).await
+async fn show(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ProjectsQuery>,
+) -> PageResult {
+    show_with(&visitor, super::id(path, "project")?, &query, Form::default()).await
 }
 
 async fn show_with(
     visitor: &Visitor,
     project_id: ProjectId,
-    wanted: &Wanted,
+    query: &ProjectsQuery,
     form: Form,
-) -> Answer {
+) -> PageResult {
     let project = visitor.read(&GetProject { project_id }).await?;
     let at = format!("/projects/{project_id}");
-    let list = List::read(visitor, &at, wanted.form(), |form| {
+    let list = ListPart::read(visitor, &at, query.form(), |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(ListApps { project_id, query, limit: Limit::default(), cursor })
     })
     .await?;
     let frame = Frame::of(visitor, project.name.as_str()).await?.below("Projects", "/");
-    form_page(&form.clone(), &Show { frame, project, list, form })
+    form_page(&form.clone(), &ProjectPage { frame, project, list, form })
 }
 
-async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let project_id: ProjectId = super::id(path, "project")?;
     let params = |form: &Form| {
         Ok(CreateApp {
@@ -182,20 +186,20 @@ async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> An
     match visitor.send(&form, params).await {
         Ok(app) => done(&format!("/apps/{}", app.id), "The app is there."),
         Err(fault) => {
-            show_with(&visitor, project_id, &Wanted::default(), form.refused(fault)).await
+            show_with(&visitor, project_id, &ProjectsQuery::default(), form.refused(fault)).await
         }
     }
 }
 
 #[derive(Template)]
 #[template(path = "project_settings.html")]
-struct Settings {
+struct ProjectSettingsPage {
     frame: Frame,
     project: Project,
     form: Form,
 }
 
-async fn show_settings(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show_settings(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let project_id: ProjectId = super::id(path, "project")?;
     let project = visitor.read(&GetProject { project_id }).await?;
     let description = project.description.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -203,14 +207,14 @@ async fn show_settings(visitor: Visitor, path: web::Path<String>) -> Answer {
     settings_with(&visitor, project, form).await
 }
 
-async fn settings_with(visitor: &Visitor, project: Project, form: Form) -> Answer {
+async fn settings_with(visitor: &Visitor, project: Project, form: Form) -> PageResult {
     let frame = Frame::of(visitor, "Settings").await?;
     let at = format!("/projects/{}", project.id);
     let frame = frame.below("Projects", "/").below(&project.name, at);
-    form_page(&form.clone(), &Settings { frame, project, form })
+    form_page(&form.clone(), &ProjectSettingsPage { frame, project, form })
 }
 
-async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let project_id: ProjectId = super::id(path, "project")?;
     let params = |form: &Form| {
         Ok(UpdateProject {
@@ -229,7 +233,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let project_id: ProjectId = super::id(path, "project")?;
     let project = visitor.read(&GetProject { project_id }).await?;
     let params = |form: &Form| {

@@ -1,12 +1,12 @@
 //! What the stores have of an app, and what they say.
 
 use super::{
-    apps::Tab,
-    releases::{self, Wanted},
+    apps::AppTab,
+    releases::{self, ReleasesQuery},
 };
 use crate::{
-    answer::{Answer, Frame, page},
-    list::{List, Rest},
+    list::{ListPart, Rest},
+    response::{Frame, PageResult, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -18,29 +18,34 @@ pub fn configure(app: &mut web::ServiceConfig) {
 }
 
 /// A target with its publications: those that users get now, then the newest.
-struct Store {
+struct TargetPublications {
     target: &'static str,
     publications: Vec<(Release, Publication)>,
 }
 
 #[derive(Template)]
 #[template(path = "publishing.html")]
-struct Publishing {
+struct PublishingPage {
     frame: Frame,
-    tab: Tab,
-    stores: Vec<Store>,
+    tab: AppTab,
+    stores: Vec<TargetPublications>,
     rest: Rest,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+async fn show(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ReleasesQuery>,
+) -> PageResult {
     let app_id = super::id(path, "app")?;
-    let (frame, tab) = Tab::open(&visitor, app_id, "/publishing").await?;
+    let (frame, tab) = AppTab::open(&visitor, app_id, "/publishing").await?;
     let at = format!("/apps/{app_id}/publishing");
-    let List { items, rest, .. } = releases::part_of(&visitor, app_id, &at, &wanted).await?;
-    let stores = Target::ALL
-        .into_iter()
-        .map(|target| Store { target: target.name(), publications: of(&items, target) });
-    page(&Publishing { frame, tab, stores: stores.collect(), rest })
+    let ListPart { items, rest, .. } = releases::part_of(&visitor, app_id, &at, &query).await?;
+    let stores = Target::ALL.into_iter().map(|target| TargetPublications {
+        target: target.name(),
+        publications: of(&items, target),
+    });
+    page(&PublishingPage { frame, tab, stores: stores.collect(), rest })
 }
 
 fn of(releases: &[Release], target: Target) -> Vec<(Release, Publication)> {

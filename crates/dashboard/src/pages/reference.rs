@@ -1,8 +1,8 @@
 //! The reference of the functions, made from their declarations, with a console that calls them.
 
 use crate::{
-    answer::{Answer, Frame, Refused, form_page, page},
     form::Form,
+    response::{Frame, PageResult, Refused, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -22,90 +22,91 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/reference/{name}", web::post().to(call));
 }
 
-/// What a person looks for.
+/// The words that a person searches for.
 #[derive(Deserialize)]
-pub struct Wanted {
+pub struct FunctionsQuery {
     #[serde(default)]
     pub q: String,
 }
 
-/// A group of functions that fit what a person looks for.
-pub struct Found {
+/// A group of functions, or what a search finds of it.
+pub struct FunctionGroup {
     pub name: &'static str,
-    pub functions: Vec<Summary>,
+    pub functions: Vec<FunctionSummary>,
 }
 
 /// A function in a list.
-pub struct Summary {
+pub struct FunctionSummary {
     pub name: &'static str,
     pub text: String,
 }
 
 /// The functions whose name or summary contains all words.
-pub fn find(wanted: &str) -> Vec<Found> {
-    let words: Vec<String> = wanted.split_whitespace().map(str::to_lowercase).collect();
+pub fn find(query: &str) -> Vec<FunctionGroup> {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     let groups = PUBLISHED.iter().map(|group| {
-        let summaries = group.functions.iter().map(|f| Summary { name: f.name, text: f.summary() });
-        let fits = |summary: &Summary| {
+        let summaries =
+            group.functions.iter().map(|f| FunctionSummary { name: f.name, text: f.summary() });
+        let fits = |summary: &FunctionSummary| {
             let text = format!("{} {}", summary.name, summary.text).to_lowercase();
             words.iter().all(|word| text.contains(word))
         };
-        Found { name: group.name, functions: summaries.filter(fits).collect() }
+        FunctionGroup { name: group.name, functions: summaries.filter(fits).collect() }
     });
     groups.filter(|group| !group.functions.is_empty()).collect()
 }
 
 #[derive(Template)]
 #[template(path = "reference.html")]
-struct List {
+struct ReferencePage {
     frame: Frame,
-    wanted: String,
-    groups: Vec<Found>,
+    query: String,
+    groups: Vec<FunctionGroup>,
     api_url: String,
 }
 
-async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let wanted = wanted.into_inner().q;
+async fn list(visitor: Visitor, query: web::Query<FunctionsQuery>) -> PageResult {
+    let query = query.into_inner().q;
     let frame = Frame::of(&visitor, "API reference").await?;
     let api_url = visitor.settings().api_url.clone();
-    page(&List { frame, groups: find(&wanted), wanted, api_url })
+    page(&ReferencePage { frame, groups: find(&query), query, api_url })
 }
 
 /// A type that parameters name, with what it allows.
-struct Named {
+struct NamedType {
     name: String,
     meaning: String,
     fields: Vec<Field>,
 }
 
-/// What the console answered.
-struct Outcome {
+/// What a function answered in the console.
+struct ConsoleOutput {
     status: u16,
     json: String,
 }
 
 #[derive(Template)]
 #[template(path = "function.html")]
-struct Show {
+struct FunctionPage {
     frame: Frame,
     spec: &'static Spec,
     paragraphs: Vec<String>,
     fields: Vec<Field>,
-    types: Vec<Named>,
+    types: Vec<NamedType>,
     reply: String,
     /// The example in curl, the command line, Parse and TypeScript: label and text.
     examples: [(&'static str, String); 4],
     form: Form,
-    outcome: Option<Outcome>,
+    output: Option<ConsoleOutput>,
 }
 
-impl Show {
+impl FunctionPage {
     fn is_change(&self) -> bool {
         self.spec.effect == Effect::Change
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let spec = named(&path)?;
     let example = pretty(&example::params(spec));
     show_with(&visitor, spec, Form::filled([("parameters", example)]), None).await
@@ -115,8 +116,8 @@ async fn show_with(
     visitor: &Visitor,
     spec: &'static Spec,
     form: Form,
-    outcome: Option<Outcome>,
-) -> Answer {
+    output: Option<ConsoleOutput>,
+) -> PageResult {
     let frame = Frame::of(visitor, spec.name).await?.below("API reference", "/reference");
     let mut schemas = SchemaSettings::draft2020_12().into_generator();
     let params = (spec.params)(&mut schemas).to_value();
@@ -130,25 +131,25 @@ async fn show_with(
     let examples = examples(visitor, spec);
     form_page(
         &form.clone(),
-        &Show { frame, spec, paragraphs, fields, types, reply, examples, form, outcome },
+        &FunctionPage { frame, spec, paragraphs, fields, types, reply, examples, form, output },
     )
 }
 
 /// Calls the function with the session of the person.
-async fn call(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn call(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let spec = named(&path)?;
     let parameters = form.value("parameters").as_bytes().to_vec();
-    let outcome = match visitor.call_named(spec.name, parameters, form.key()).await {
+    let output = match visitor.call_named(spec.name, parameters, form.key()).await {
         Ok(reply) => {
             let json: Value = serde_json::from_slice(&reply.json).unwrap_or_default();
-            Outcome { status: if reply.created { 201 } else { 200 }, json: pretty(&json) }
+            ConsoleOutput { status: if reply.created { 201 } else { 200 }, json: pretty(&json) }
         }
         Err(fault) => {
             let failure = serde_json::to_value(Failure::new(&fault, "of this page"));
-            Outcome { status: fault.status(), json: pretty(&failure.unwrap_or_default()) }
+            ConsoleOutput { status: fault.status(), json: pretty(&failure.unwrap_or_default()) }
         }
     };
-    show_with(&visitor, spec, form, Some(outcome)).await
+    show_with(&visitor, spec, form, Some(output)).await
 }
 
 fn named(name: &str) -> Result<&'static Spec, Refused> {
@@ -156,15 +157,16 @@ fn named(name: &str) -> Result<&'static Spec, Refused> {
     all.into_iter().find(|spec| spec.name == name).ok_or(Refused(Fault::NotFound("function")))
 }
 
-fn named_type(name: String, schema: &Value) -> Named {
+fn named_type(name: String, schema: &Value) -> NamedType {
     let mut meaning = reference::description(schema);
     let values = reference::values(schema).unwrap_or_default();
     if schema.get("properties").is_none() {
-        let told: Vec<_> = values.iter().map(|(value, _)| plain(value)).collect();
-        let told = if told.is_empty() { plain(&reference::text(schema)) } else { told.join(", ") };
-        meaning = format!("{meaning} {told}").trim().to_owned();
+        let allowed: Vec<_> = values.iter().map(|(value, _)| plain(value)).collect();
+        let allowed =
+            if allowed.is_empty() { plain(&reference::text(schema)) } else { allowed.join(", ") };
+        meaning = format!("{meaning} {allowed}").trim().to_owned();
     }
-    Named { name, meaning, fields: fields(schema) }
+    NamedType { name, meaning, fields: fields(schema) }
 }
 
 fn fields(schema: &Value) -> Vec<Field> {

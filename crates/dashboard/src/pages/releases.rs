@@ -1,10 +1,10 @@
 //! The releases of an app: made of artifacts, published, rolled out and rolled back.
 
-use super::{apps::Tab, artifacts};
+use super::{apps::AppTab, artifacts};
 use crate::{
-    answer::{Answer, Frame, Note, Refused, Tone, done, form_page, page},
     form::Form,
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, Note, PageFuture, PageResult, Refused, Tone, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -18,7 +18,7 @@ use contract::{
         Rollback, RollbackRelease, SetRollout, Target,
     },
 };
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::FutureExt;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -59,10 +59,10 @@ async fn current(visitor: &Visitor, app_id: AppId) -> Result<Vec<Release>, Refus
     Ok(current)
 }
 
-/// What a person looks for in the releases of an app.
+/// The releases of an app that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Wanted {
+pub struct ReleasesQuery {
     channel: String,
     state: String,
     cursor: String,
@@ -70,8 +70,8 @@ pub struct Wanted {
     artifact: String,
 }
 
-impl Wanted {
-    /// Whether the first part of all releases is wanted.
+impl ReleasesQuery {
+    /// Whether it is the first part of all releases.
     fn is_start(&self) -> bool {
         [&self.channel, &self.state, &self.cursor].into_iter().all(String::is_empty)
     }
@@ -83,17 +83,17 @@ pub async fn part_of(
     visitor: &Visitor,
     app_id: AppId,
     at: &str,
-    wanted: &Wanted,
-) -> Result<List<Release>, Refused> {
-    let Wanted { channel, state, cursor, .. } = wanted;
+    query: &ReleasesQuery,
+) -> Result<ListPart<Release>, Refused> {
+    let ReleasesQuery { channel, state, cursor, .. } = query;
     let search = Form::search([("channel", channel), ("state", state), (CURSOR, cursor)]);
-    let mut list: List<Release> = List::read(visitor, at, search, |form| {
+    let mut list: ListPart<Release> = ListPart::read(visitor, at, search, |form| {
         let (channel, state) = (form.get("channel")?, form.get("state")?);
         let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
         Ok(GetReleases { app_id, channel, state, limit, cursor })
     })
     .await?;
-    if wanted.is_start() && !list.items.is_empty() {
+    if query.is_start() && !list.items.is_empty() {
         let mut items = current(visitor, app_id).await?;
         list.items.retain(|release| !items.iter().any(|current| current.id == release.id));
         items.append(&mut list.items);
@@ -124,24 +124,33 @@ pub fn standing(release: &Release, publication: &Publication) -> String {
 
 #[derive(Template)]
 #[template(path = "releases.html")]
-struct Releases {
+struct ReleasesPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Release>,
+    tab: AppTab,
+    list: ListPart<Release>,
     artifacts: Vec<Artifact>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    let chosen = ("artifactIds", wanted.artifact.clone());
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ReleasesQuery>,
+) -> PageResult {
+    let chosen = ("artifactIds", query.artifact.clone());
     let form = Form::filled([("channel", "production".to_owned()), chosen]);
-    list_with(&visitor, super::id(path, "app")?, &wanted, form).await
+    list_with(&visitor, super::id(path, "app")?, &query, form).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, wanted: &Wanted, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, app_id, "/releases").await?;
+async fn list_with(
+    visitor: &Visitor,
+    app_id: AppId,
+    query: &ReleasesQuery,
+    form: Form,
+) -> PageResult {
+    let (frame, tab) = AppTab::open(visitor, app_id, "/releases").await?;
     let at = format!("/apps/{app_id}/releases");
-    let list = part_of(visitor, app_id, &at, wanted).await?;
+    let list = part_of(visitor, app_id, &at, query).await?;
     let mut artifacts = artifacts::verified(visitor, app_id).await?;
     // What is chosen may be older than those.
     for chosen in form.values("artifactIds") {
@@ -150,10 +159,10 @@ async fn list_with(visitor: &Visitor, app_id: AppId, wanted: &Wanted, form: Form
             artifacts.push(visitor.read(&GetArtifact { artifact_id }).await?);
         }
     }
-    form_page(&form.clone(), &Releases { frame, tab, list, artifacts, form })
+    form_page(&form.clone(), &ReleasesPage { frame, tab, list, artifacts, form })
 }
 
-async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     let params = |form: &Form| {
         Ok(CreateRelease {
@@ -168,7 +177,9 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
         Ok(release) => {
             done(&at(release.id), "The release is a draft. Publish it when it is ready.")
         }
-        Err(fault) => list_with(&visitor, app_id, &Wanted::default(), form.refused(fault)).await,
+        Err(fault) => {
+            list_with(&visitor, app_id, &ReleasesQuery::default(), form.refused(fault)).await
+        }
     }
 }
 
@@ -178,7 +189,7 @@ fn at(release: ReleaseId) -> String {
 
 #[derive(Template)]
 #[template(path = "release.html")]
-struct Show {
+struct ReleasePage {
     frame: Frame,
     release: Release,
     artifacts: Vec<Artifact>,
@@ -187,7 +198,7 @@ struct Show {
     form: Form,
 }
 
-impl Show {
+impl ReleasePage {
     /// What an artifact of the release is called.
     fn artifact(&self, id: &ArtifactId) -> String {
         let found = self.artifacts.iter().find(|artifact| artifact.id == *id);
@@ -228,11 +239,11 @@ impl Show {
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::id(path, "release")?, Form::default()).await
 }
 
-async fn show_with(visitor: &Visitor, release_id: ReleaseId, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, release_id: ReleaseId, form: Form) -> PageResult {
     let release = visitor.read(&GetRelease { release_id }).await?;
     let frame = frame_of(visitor, &release, release.version.as_str()).await?;
     let artifacts = artifacts::verified(visitor, release.app_id).await?;
@@ -249,7 +260,7 @@ async fn show_with(visitor: &Visitor, release_id: ReleaseId, form: Form) -> Answ
     {
         note.tone = Tone::Plain;
     }
-    form_page(&form.clone(), &Show { frame, release, artifacts, install, form })
+    form_page(&form.clone(), &ReleasePage { frame, release, artifacts, install, form })
 }
 
 async fn frame_of(visitor: &Visitor, release: &Release, title: &str) -> Result<Frame, Refused> {
@@ -264,7 +275,7 @@ fn qr_code(text: &str) -> String {
     code.map(|code| fast_qr::convert::svg::SvgBuilder::default().to_str(&code)).unwrap_or_default()
 }
 
-async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let release_id: ReleaseId = super::id(path, "release")?;
     let params = |form: &Form| {
         Ok(PublishRelease {
@@ -284,14 +295,14 @@ async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
 /// What a publication to these targets has come to so far. The page says the rest.
 fn published(release: &Release, targets: &[&str]) -> Note {
     let version = &release.version;
-    let asked = || release.publications.iter().filter(|p| targets.contains(&p.target.name()));
-    if let Some(failed) = asked().find(|p| p.state == PublicationState::Failed) {
+    let chosen = || release.publications.iter().filter(|p| targets.contains(&p.target.name()));
+    if let Some(failed) = chosen().find(|p| p.state == PublicationState::Failed) {
         let (target, error) = (failed.target.name(), failed.error.as_deref());
         let error = error.unwrap_or("it gave no reason");
         return Note::bad(format!("{version} did not get to {target}: {error}"));
     }
     let mut on_their_way: Vec<_> =
-        asked().filter(|p| p.state != PublicationState::Live).map(|p| p.target.name()).collect();
+        chosen().filter(|p| p.state != PublicationState::Live).map(|p| p.target.name()).collect();
     on_their_way.dedup();
     if on_their_way.is_empty() {
         return format!("{version} is live at {}.", targets.join(", ")).into();
@@ -300,7 +311,7 @@ fn published(release: &Release, targets: &[&str]) -> Note {
     Note::plain(format!("{version} is on its way to {targets}. Its state there is below."))
 }
 
-async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let release_id: ReleaseId = super::id(path, "release")?;
     let params =
         |form: &Form| Ok(SetRollout { release_id, targets: None, rollout: form.get("rollout")? });
@@ -329,10 +340,10 @@ fn check(release_id: ReleaseId) -> CheckRelease {
     CheckRelease { release_id }
 }
 
-/// Calls a function that takes only the release, and says what the stores made of it.
+/// The handler that calls a function of only the release, and says what the stores made of it.
 fn act<F: Function<Reply = Release>>(
     params: fn(ReleaseId) -> F,
-) -> impl Fn(Visitor, web::Path<String>, Form) -> LocalBoxFuture<'static, Answer> + Clone {
+) -> impl Fn(Visitor, web::Path<String>, Form) -> PageFuture + Clone {
     move |visitor, path, form| {
         async move {
             let release_id: ReleaseId = super::id(path, "release")?;
@@ -350,7 +361,7 @@ fn act<F: Function<Reply = Release>>(
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let release_id: ReleaseId = super::id(path, "release")?;
     let release = visitor.read(&GetRelease { release_id }).await?;
     let params = |form: &Form| {
@@ -365,23 +376,23 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 
 #[derive(Template)]
 #[template(path = "rollback.html")]
-struct Plan {
+struct RollbackPage {
     frame: Frame,
     plan: Rollback,
 }
 
 /// Shows what a rollback does, before it is done.
-async fn plan(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn plan(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let release_id: ReleaseId = super::id(path, "release")?;
     let dry = RollbackRelease { release_id, to_release_id: None, dry_run: true };
     let plan = visitor.read(&dry).await?;
     let title = format!("Roll back {}", plan.release.version);
     let frame = frame_of(&visitor, &plan.release, &title).await?;
     let frame = frame.below(&plan.release.version, at(release_id));
-    page(&Plan { frame, plan })
+    page(&RollbackPage { frame, plan })
 }
 
-async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let release_id: ReleaseId = super::id(path, "release")?;
     let back = visitor.read(&GetRelease { release_id }).await?;
     let params = |_: &Form| Ok(RollbackRelease { release_id, to_release_id: None, dry_run: false });

@@ -1,9 +1,9 @@
 //! Signing in and out, new accounts, and forgotten passwords.
 
 use crate::{
-    answer::{Answer, Frame, Note, Refused, done, form_page, page, page_with, with_session},
     cookies,
     form::Form,
+    response::{Frame, Note, PageResult, Refused, done, form_page, page, page_with, with_session},
     visitor::Visitor,
 };
 use actix_web::{
@@ -37,7 +37,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
-struct SignIn {
+struct SignInPage {
     frame: Frame,
     form: Form,
     /// Whether the person was signed in before.
@@ -47,7 +47,7 @@ struct SignIn {
 
 #[derive(Template)]
 #[template(path = "go_on.html")]
-struct GoOn {
+struct GoOnPage {
     frame: Frame,
     to: String,
     kept: Vec<(String, String)>,
@@ -55,7 +55,7 @@ struct GoOn {
 
 #[derive(Template)]
 #[template(path = "register.html")]
-struct Register {
+struct RegisterPage {
     frame: Frame,
     form: Form,
     registration: Registration,
@@ -63,14 +63,14 @@ struct Register {
 
 #[derive(Template)]
 #[template(path = "first_start.html")]
-struct First {
+struct FirstStartPage {
     frame: Frame,
     form: Form,
 }
 
 #[derive(Template)]
 #[template(path = "forgot_password.html")]
-struct Forgot {
+struct ForgotPasswordPage {
     frame: Frame,
     form: Form,
     sends_mail: bool,
@@ -78,27 +78,27 @@ struct Forgot {
 
 #[derive(Template)]
 #[template(path = "reset_password.html")]
-struct Reset {
+struct ResetPasswordPage {
     frame: Frame,
     form: Form,
 }
 
-/// Where a person wanted to go.
+/// Where a person goes after they signed in.
 #[derive(Deserialize)]
-struct Wanted {
+struct DestinationQuery {
     #[serde(default)]
     to: String,
 }
 
-async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let form = Form::filled([("to", own_address(&wanted.to))]);
+async fn show(visitor: Visitor, query: web::Query<DestinationQuery>) -> PageResult {
+    let form = Form::filled([("to", own_address(&query.to))]);
     let registration = visitor.settings().registration;
-    page(&SignIn { frame: Frame::open(&visitor, "Sign in"), form, again: false, registration })
+    page(&SignInPage { frame: Frame::open(&visitor, "Sign in"), form, again: false, registration })
 }
 
 /// Asks a person to sign in whose session is missing or over. What they entered is kept, and can be
 /// sent again.
-pub fn again(visitor: &Visitor, sent: Option<Form>) -> Answer {
+pub fn again(visitor: &Visitor, sent: Option<Form>) -> PageResult {
     let req = visitor.request();
     let to = req.uri().path_and_query().map_or("/", |path| path.as_str());
     let mut fields = vec![("to".to_owned(), to.to_owned())];
@@ -110,7 +110,7 @@ pub fn again(visitor: &Visitor, sent: Option<Form>) -> Answer {
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(sent.kept()).finish();
         fields.push(("kept".to_owned(), kept));
     }
-    let content = SignIn {
+    let content = SignInPage {
         frame: Frame::open(visitor, "Sign in"),
         form: Form::new(fields),
         again: visitor.is_signed_in(),
@@ -124,7 +124,7 @@ async fn signed_in(visitor: &Visitor, form: &Form) -> Result<SignedIn, Fault> {
     visitor.call(&params, None).await
 }
 
-async fn sign_in(visitor: Visitor, form: Form) -> Answer {
+async fn sign_in(visitor: Visitor, form: Form) -> PageResult {
     match signed_in(&visitor, &form).await {
         Ok(signed_in) => {
             let session = signed_in.session_token;
@@ -135,20 +135,20 @@ async fn sign_in(visitor: Visitor, form: Form) -> Answer {
             let kept = form.value("kept").as_bytes();
             let kept = url::form_urlencoded::parse(kept).into_owned().collect();
             let frame = Frame::open(&visitor, "You are signed in again").for_session(&session);
-            let mut answer = page(&GoOn { frame, to, kept })?;
+            let mut response = page(&GoOnPage { frame, to, kept })?;
             // A cookie that cannot be added would only ask to sign in once more.
-            let _ = answer.add_cookie(&cookies::signed_in(session));
-            Ok(answer)
+            let _ = response.add_cookie(&cookies::signed_in(session));
+            Ok(response)
         }
         Err(fault) => {
             let (frame, form) = (Frame::open(&visitor, "Sign in"), form.refused(fault));
             let registration = visitor.settings().registration;
-            form_page(&form.clone(), &SignIn { frame, form, again: false, registration })
+            form_page(&form.clone(), &SignInPage { frame, form, again: false, registration })
         }
     }
 }
 
-async fn sign_out(visitor: Visitor, _: Form) -> Answer {
+async fn sign_out(visitor: Visitor, _: Form) -> PageResult {
     match visitor.read(&Logout {}).await {
         // A session that is over already is as good.
         Ok(_) | Err(Refused(Fault::Unauthenticated(_))) => {
@@ -158,20 +158,20 @@ async fn sign_out(visitor: Visitor, _: Form) -> Answer {
     }
 }
 
-async fn show_register(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let to = own_address(&wanted.to);
+async fn show_register(visitor: Visitor, query: web::Query<DestinationQuery>) -> PageResult {
+    let to = own_address(&query.to);
     // The link of an invitation leads here over its own page.
     let invitation = to.strip_prefix("/invitations?token=").unwrap_or_default().to_owned();
     let form = Form::filled([("to", to), ("invitation", invitation)]);
     page(&register_page(&visitor, form))
 }
 
-fn register_page(visitor: &Visitor, form: Form) -> Register {
+fn register_page(visitor: &Visitor, form: Form) -> RegisterPage {
     let registration = visitor.settings().registration;
-    Register { frame: Frame::open(visitor, "New account"), form, registration }
+    RegisterPage { frame: Frame::open(visitor, "New account"), form, registration }
 }
 
-async fn register(visitor: Visitor, form: Form) -> Answer {
+async fn register(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         Ok(RegisterUser {
             email: form.get("email")?,
@@ -192,12 +192,12 @@ async fn register(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-async fn show_first(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
-    let form = Form::filled([("token", linked.into_inner().token)]);
-    page(&First { frame: Frame::open(&visitor, "First administrator"), form })
+async fn show_first(visitor: Visitor, query: web::Query<TokenQuery>) -> PageResult {
+    let form = Form::filled([("token", query.into_inner().token)]);
+    page(&FirstStartPage { frame: Frame::open(&visitor, "First administrator"), form })
 }
 
-async fn first(visitor: Visitor, form: Form) -> Answer {
+async fn first(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         Ok(CreateFirstAdministrator {
             token: form.get("token")?,
@@ -210,21 +210,21 @@ async fn first(visitor: Visitor, form: Form) -> Answer {
         Ok(signed_in) => with_session("/", cookies::signed_in(signed_in.session_token)),
         Err(fault) => {
             let (frame, form) = (Frame::open(&visitor, "First administrator"), form.refused(fault));
-            form_page(&form.clone(), &First { frame, form })
+            form_page(&form.clone(), &FirstStartPage { frame, form })
         }
     }
 }
 
-async fn show_forgot(visitor: Visitor) -> Answer {
+async fn show_forgot(visitor: Visitor) -> PageResult {
     page(&forgot_page(&visitor, Form::default()))
 }
 
-fn forgot_page(visitor: &Visitor, form: Form) -> Forgot {
+fn forgot_page(visitor: &Visitor, form: Form) -> ForgotPasswordPage {
     let sends_mail = visitor.settings().sends_mail;
-    Forgot { frame: Frame::open(visitor, "Forgotten password"), form, sends_mail }
+    ForgotPasswordPage { frame: Frame::open(visitor, "Forgotten password"), form, sends_mail }
 }
 
-async fn forgot(visitor: Visitor, form: Form) -> Answer {
+async fn forgot(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RequestPasswordReset { email: form.get("email")? });
     match visitor.send(&form, params).await {
         Ok(_) => {
@@ -244,17 +244,17 @@ async fn forgot(visitor: Visitor, form: Form) -> Answer {
 
 /// The token of a link, if the person followed one.
 #[derive(Deserialize)]
-struct Linked {
+struct TokenQuery {
     #[serde(default)]
     token: String,
 }
 
-async fn show_reset(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
-    let form = Form::filled([("token", linked.into_inner().token)]);
-    page(&Reset { frame: Frame::open(&visitor, "New password"), form })
+async fn show_reset(visitor: Visitor, query: web::Query<TokenQuery>) -> PageResult {
+    let form = Form::filled([("token", query.into_inner().token)]);
+    page(&ResetPasswordPage { frame: Frame::open(&visitor, "New password"), form })
 }
 
-async fn reset(visitor: Visitor, form: Form) -> Answer {
+async fn reset(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         let (token, new_password) = (form.get("token")?, form.get("newPassword")?);
         Ok(ResetPassword { token, new_password, revoke_tokens: true })
@@ -263,7 +263,7 @@ async fn reset(visitor: Visitor, form: Form) -> Answer {
         Ok(_) => done("/sign-in", "The new password holds from now on. Sign in with it."),
         Err(fault) => {
             let (frame, form) = (Frame::open(&visitor, "New password"), form.refused(fault));
-            form_page(&form.clone(), &Reset { frame, form })
+            form_page(&form.clone(), &ResetPasswordPage { frame, form })
         }
     }
 }

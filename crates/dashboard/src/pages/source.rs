@@ -1,9 +1,9 @@
 //! The repository of an app, what the service found in it, and the trigger of builds.
 
-use super::{apps::Tab, builds};
+use super::{apps::AppTab, builds};
 use crate::{
-    answer::{Answer, Frame, Note, Refused, done, form_page, page},
     form::Form,
+    response::{Frame, Note, PageResult, Refused, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -27,9 +27,9 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "source.html")]
-struct Source {
+struct SourcePage {
     frame: Frame,
-    tab: Tab,
+    tab: AppTab,
     /// `None` if the app has no repository.
     repository: Option<Repository>,
     form: Form,
@@ -48,7 +48,7 @@ pub fn badge(repository: &Repository) -> &'static str {
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::id(path, "app")?, Form::default()).await
 }
 
@@ -61,10 +61,10 @@ pub async fn of_app(visitor: &Visitor, app_id: AppId) -> Result<Option<Repositor
     }
 }
 
-async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, app_id, "/source").await?;
+async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> PageResult {
+    let (frame, tab) = AppTab::open(visitor, app_id, "/source").await?;
     let repository = of_app(visitor, app_id).await?;
-    form_page(&form.clone(), &Source { frame, tab, repository, form })
+    form_page(&form.clone(), &SourcePage { frame, tab, repository, form })
 }
 
 /// Sends a form of this page. `note` says what the reply tells.
@@ -74,14 +74,14 @@ async fn send<F: Function>(
     form: Form,
     params: impl FnOnce(&Form) -> Result<F, Fault>,
     note: impl Fn(&F::Reply) -> Note,
-) -> Answer {
+) -> PageResult {
     match visitor.send(&form, params).await {
         Ok(reply) => done(&format!("/apps/{app_id}/source"), note(&reply)),
         Err(fault) => show_with(visitor, app_id, form.refused(fault)).await,
     }
 }
 
-async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id = super::id(path, "app")?;
     let params = |form: &Form| {
         Ok(ConnectRepository {
@@ -99,7 +99,7 @@ async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
     .await
 }
 
-async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id = super::id(path, "app")?;
     send(
         &visitor,
@@ -124,15 +124,15 @@ fn read(repository: &Repository, well: &str, otherwise: &str) -> Note {
     }
 }
 
-async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     match builds::triggered(&visitor, app_id, &form).await {
-        Ok(answer) => Ok(answer),
+        Ok(response) => Ok(response),
         Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
     }
 }
 
-async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     let repository = visitor.read(&GetRepository { app_id }).await?;
     let params = |form: &Form| {
@@ -145,16 +145,16 @@ async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> An
 
 #[derive(Template)]
 #[template(path = "repository_webhook.html")]
-struct Webhook {
+struct RepositoryWebhookPage {
     frame: Frame,
-    tab: Tab,
+    tab: AppTab,
     webhook: RepositoryWebhook,
 }
 
 /// Shows the secret of the webhook of pushes, to who presses for it.
-async fn webhook(visitor: Visitor, path: web::Path<String>, _: Form) -> Answer {
+async fn webhook(visitor: Visitor, path: web::Path<String>, _: Form) -> PageResult {
     let app_id = super::id(path, "app")?;
-    let (frame, tab) = Tab::open(&visitor, app_id, "/source").await?;
+    let (frame, tab) = AppTab::open(&visitor, app_id, "/source").await?;
     let webhook = visitor.read(&GetRepositoryWebhook { app_id }).await?;
-    page(&Webhook { frame, tab, webhook })
+    page(&RepositoryWebhookPage { frame, tab, webhook })
 }

@@ -2,9 +2,9 @@
 //! change it.
 
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
     form::{Form, value},
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -34,13 +34,19 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/templates/{slug}/delete", web::post().to(delete));
 }
 
-/// What a person looks for.
+/// The templates that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct TemplatesQuery {
     query: String,
     kind: String,
     cursor: String,
+}
+
+impl TemplatesQuery {
+    fn form(&self) -> Form {
+        Form::search([("query", &self.query), ("kind", &self.kind), (CURSOR, &self.cursor)])
+    }
 }
 
 /// What a template costs.
@@ -60,27 +66,25 @@ pub fn price(template: &Blueprint) -> String {
 
 #[derive(Template)]
 #[template(path = "templates.html")]
-struct Gallery {
+struct TemplatesPage {
     frame: Frame,
-    list: List<Blueprint>,
+    list: ListPart<Blueprint>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    list_with(&visitor, wanted.into_inner(), Form::default()).await
+async fn list(visitor: Visitor, query: web::Query<TemplatesQuery>) -> PageResult {
+    list_with(&visitor, query.into_inner(), Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let Wanted { query, kind, cursor } = &wanted;
-    let search = Form::search([("query", query), ("kind", kind), (CURSOR, cursor)]);
-    let list = List::read(visitor, "/templates", search, |form| {
+async fn list_with(visitor: &Visitor, query: TemplatesQuery, form: Form) -> PageResult {
+    let list = ListPart::read(visitor, "/templates", query.form(), |form| {
         let (query, kind, cursor) = (form.get("query")?, form.get("kind")?, form.get(CURSOR)?);
         Ok(GetTemplates { query, kind, limit: Limit::default(), cursor })
     })
     .await?;
     let frame = Frame::of(visitor, "Templates").await?;
     let shown = if form.fault().is_some() { &form } else { &list.form };
-    form_page(&shown.clone(), &Gallery { frame, list, form })
+    form_page(&shown.clone(), &TemplatesPage { frame, list, form })
 }
 
 /// The tags of a form: words.
@@ -88,7 +92,7 @@ fn tags(form: &Form) -> Result<BoundedSet<Slug, 0, 20>, Fault> {
     value::read("tags", form.value("tags").split_whitespace())
 }
 
-async fn create(visitor: Visitor, form: Form) -> Answer {
+async fn create(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         Ok(CreateTemplate {
             name: form.get("name")?,
@@ -103,7 +107,7 @@ async fn create(visitor: Visitor, form: Form) -> Answer {
         Ok(made) => {
             done(&at(&made.slug), "The template is a draft. Add a version, then publish it.")
         }
-        Err(fault) => list_with(&visitor, Wanted::default(), form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, TemplatesQuery::default(), form.refused(fault)).await,
     }
 }
 
@@ -113,7 +117,7 @@ fn at(slug: &Slug) -> String {
 
 #[derive(Template)]
 #[template(path = "template.html")]
-struct Show {
+struct TemplatePage {
     frame: Frame,
     template: Blueprint,
     /// How often it is used. Only administrators see it.
@@ -121,7 +125,7 @@ struct Show {
     form: Form,
 }
 
-impl Show {
+impl TemplatePage {
     /// The function that makes an instance of the template.
     fn maker(&self) -> &'static str {
         match self.template.kind {
@@ -167,21 +171,21 @@ async fn read(visitor: &Visitor, path: web::Path<String>) -> Result<Blueprint, R
     visitor.read(&GetTemplate { template_id: None, slug: Some(slug) }).await
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let template = read(&visitor, path).await?;
     show_with(&visitor, template, Form::default()).await
 }
 
 /// Shows a template with a form that was refused, or an empty one. The other forms have what is set
 /// now.
-async fn show_with(visitor: &Visitor, template: Blueprint, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, template: Blueprint, form: Form) -> PageResult {
     let frame = Frame::of(visitor, template.name.as_str()).await?.below("Templates", "/templates");
     let stats = match frame.is_superadmin() {
         true => Some(visitor.read(&GetTemplateStats { template_id: template.id }).await?),
         false => None,
     };
     let form = form.beside(filled(&template));
-    form_page(&form.clone(), &Show { frame, template, stats, form })
+    form_page(&form.clone(), &TemplatePage { frame, template, stats, form })
 }
 
 /// The forms of a template with what is set now.
@@ -212,7 +216,7 @@ fn filled(template: &Blueprint) -> Form {
     ])
 }
 
-async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let template = read(&visitor, path).await?;
     let params = |form: &Form| {
         Ok(UpdateTemplate {
@@ -230,7 +234,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let template = read(&visitor, path).await?;
     let params = |form: &Form| {
         Ok(UpdateTemplateStatus { template_id: template.id, status: form.get("status")? })
@@ -241,7 +245,7 @@ async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> An
     }
 }
 
-async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let template = read(&visitor, path).await?;
     let params = |form: &Form| {
         let version = form.get("currentVersion")?;
@@ -257,7 +261,7 @@ async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> A
     }
 }
 
-async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
+async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) -> PageResult {
     let template = read(&visitor, path).await?;
     let params = |form: &Form| {
         let pricing = Pricing {
@@ -276,13 +280,13 @@ async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) 
     match visitor.send(&form, params).await {
         Ok(changed) => done(&at(&changed.slug), "The price is set."),
         Err(fault) => {
-            form.say_boxes(&["featured"]);
+            form.mark_unticked(&["featured"]);
             show_with(&visitor, template, form.refused(fault)).await
         }
     }
 }
 
-async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let template = read(&visitor, path).await?;
     let params = |form: &Form| {
         Ok(AddTemplateDockerVersion {
@@ -298,7 +302,7 @@ async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> A
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let template = read(&visitor, path).await?;
     let params = |form: &Form| {
         form.confirm(template.name.as_str(), "the name of the template")?;

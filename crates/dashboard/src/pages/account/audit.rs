@@ -2,9 +2,9 @@
 
 use super::tab;
 use crate::{
-    answer::{Answer, Frame, form_page},
     form::Form,
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, PageResult, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -18,10 +18,10 @@ pub fn configure(app: &mut web::ServiceConfig) {
     app.route(HERE, web::get().to(list));
 }
 
-/// What a person looks for.
+/// The changes that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct OwnAuditQuery {
     function: String,
     resource: String,
     cursor: String,
@@ -29,15 +29,15 @@ struct Wanted {
 
 #[derive(Template)]
 #[template(path = "account_audit.html")]
-struct Changes {
+struct OwnAuditPage {
     frame: Frame,
-    list: List<AuditEvent>,
+    list: ListPart<AuditEvent>,
 }
 
-async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let Wanted { function, resource, cursor } = &*wanted;
+async fn list(visitor: Visitor, query: web::Query<OwnAuditQuery>) -> PageResult {
+    let OwnAuditQuery { function, resource, cursor } = &*query;
     let search = Form::search([("function", function), ("resource", resource), (CURSOR, cursor)]);
-    let list = List::read(&visitor, HERE, search, |form| {
+    let list = ListPart::read(&visitor, HERE, search, |form| {
         Ok(GetOwnAuditLog {
             function: form.get("function")?,
             resource: form.get("resource")?,
@@ -48,5 +48,5 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     })
     .await?;
     let frame = tab(&visitor, "/audit").await?;
-    form_page(&list.form.clone(), &Changes { frame, list })
+    form_page(&list.form.clone(), &OwnAuditPage { frame, list })
 }

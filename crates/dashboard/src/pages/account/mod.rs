@@ -7,11 +7,11 @@ mod tokens;
 mod webhooks;
 
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page, with_session},
     cookies,
     form::Form,
-    list::{CURSOR, List},
-    pages::Part,
+    list::{CURSOR, ListPart},
+    pages::ListQuery,
+    response::{Frame, PageResult, Refused, done, form_page, with_session},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -49,14 +49,14 @@ async fn tab(visitor: &Visitor, here: &str) -> Result<Frame, Refused> {
 
 #[derive(Template)]
 #[template(path = "account.html")]
-struct Account {
+struct AccountPage {
     frame: Frame,
-    sessions: List<Session>,
+    sessions: ListPart<Session>,
     usage: Usage,
     form: Form,
 }
 
-impl Account {
+impl AccountPage {
     /// How much of the rate limit is left.
     fn calls(&self) -> String {
         match (self.usage.calls_left, self.usage.calls_per_minute) {
@@ -66,37 +66,37 @@ impl Account {
     }
 }
 
-async fn show(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    show_with(&visitor, &part, Form::default()).await
+async fn show(visitor: Visitor, query: web::Query<ListQuery>) -> PageResult {
+    show_with(&visitor, &query, Form::default()).await
 }
 
 /// Shows the account with a form that was refused, or an empty one. The other forms have what is set
 /// now.
-async fn show_with(visitor: &Visitor, part: &Part, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, query: &ListQuery, form: Form) -> PageResult {
     let user = visitor.user().await?;
     let company = user.company.as_ref().map(ToString::to_string).unwrap_or_default();
     let form = form.beside(Form::filled([("name", user.name.to_string()), ("company", company)]));
     let frame = tab(visitor, "").await?;
-    let sessions = List::read(visitor, "/account", part.form(), |form| {
+    let sessions = ListPart::read(visitor, "/account", query.form(), |form| {
         Ok(GetSessions { limit: Limit::default(), cursor: form.get(CURSOR)? })
     })
     .await?;
     let usage = visitor.read(&GetUsage {}).await?;
-    form_page(&form.clone(), &Account { frame, sessions, usage, form })
+    form_page(&form.clone(), &AccountPage { frame, sessions, usage, form })
 }
 
-async fn change(visitor: Visitor, form: Form) -> Answer {
+async fn change(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         let (name, company) = (Some(form.get("name")?), form.get("company")?);
         Ok(UpdateProfile { name, avatar_url: Patch::Keep, company })
     };
     match visitor.send(&form, params).await {
         Ok(_) => done("/account", "The profile is changed."),
-        Err(fault) => show_with(&visitor, &Part::default(), form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &ListQuery::default(), form.refused(fault)).await,
     }
 }
 
-async fn set_password(visitor: Visitor, form: Form) -> Answer {
+async fn set_password(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         Ok(ChangePassword {
             current_password: form.get("currentPassword")?,
@@ -106,14 +106,14 @@ async fn set_password(visitor: Visitor, form: Form) -> Answer {
     };
     match visitor.send(&form, params).await {
         Ok(new) => with_session("/account", cookies::signed_in(new.session_token)),
-        Err(fault) => show_with(&visitor, &Part::default(), form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &ListQuery::default(), form.refused(fault)).await,
     }
 }
 
-async fn end_session(visitor: Visitor, form: Form) -> Answer {
+async fn end_session(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RevokeSession { session_id: form.get("sessionId")? });
     match visitor.send(&form, params).await {
         Ok(_) => done("/account", "The session is over."),
-        Err(fault) => show_with(&visitor, &Part::default(), form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &ListQuery::default(), form.refused(fault)).await,
     }
 }

@@ -2,10 +2,10 @@
 
 use super::tab;
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page, page},
     form::{Form, value},
-    list::{CURSOR, List},
-    pages::Part,
+    list::{CURSOR, ListPart},
+    pages::ListQuery,
+    response::{Frame, PageResult, Refused, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -42,13 +42,13 @@ const SCOPES: [(Scope, &str); 7] = [
 ];
 
 /// The tokens that a page lists, and the form for a new one.
-struct Tokens {
+struct TokenList {
     /// The address of the page, and of the form for a new token.
     at: String,
-    list: List<DeployToken>,
+    list: ListPart<DeployToken>,
 }
 
-impl Tokens {
+impl TokenList {
     fn scopes(&self) -> [(&'static str, &'static str); 7] {
         SCOPES.map(|(scope, what)| (scope.name(), what))
     }
@@ -56,45 +56,45 @@ impl Tokens {
 
 #[derive(Template)]
 #[template(path = "tokens.html")]
-struct Own {
+struct OwnTokensPage {
     frame: Frame,
-    tokens: Tokens,
+    tokens: TokenList,
     form: Form,
 }
 
 /// The page after a token was made: the only one that shows it.
 #[derive(Template)]
 #[template(path = "token_made.html")]
-struct Made {
+struct TokenMadePage {
     frame: Frame,
     made: NewDeployToken,
     back: String,
 }
 
-impl Tokens {
+impl TokenList {
     /// Reads a part of the tokens that the page with this address lists.
     async fn read(
         visitor: &Visitor,
         at: String,
         app_id: Option<AppId>,
-        part: &Part,
-    ) -> Result<Tokens, Refused> {
-        let list = List::read(visitor, &at, part.form(), |form| {
+        query: &ListQuery,
+    ) -> Result<TokenList, Refused> {
+        let list = ListPart::read(visitor, &at, query.form(), |form| {
             Ok(GetDeployTokens { app_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
         })
         .await?;
-        Ok(Tokens { at, list })
+        Ok(TokenList { at, list })
     }
 }
 
-async fn show_own(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    own_with(&visitor, Form::default(), &part).await
+async fn show_own(visitor: Visitor, query: web::Query<ListQuery>) -> PageResult {
+    own_with(&visitor, Form::default(), &query).await
 }
 
-async fn own_with(visitor: &Visitor, form: Form, part: &Part) -> Answer {
+async fn own_with(visitor: &Visitor, form: Form, query: &ListQuery) -> PageResult {
     let frame = tab(visitor, "/tokens").await?;
-    let tokens = Tokens::read(visitor, "/account/tokens".into(), None, part).await?;
-    form_page(&form.clone(), &Own { frame, tokens, form })
+    let tokens = TokenList::read(visitor, "/account/tokens".into(), None, query).await?;
+    form_page(&form.clone(), &OwnTokensPage { frame, tokens, form })
 }
 
 /// The parameters of a new token. A day begins at midnight, UTC. Without a day, the service's default
@@ -113,37 +113,37 @@ fn new_token(form: &Form, app_id: Option<AppId>) -> Result<CreateDeployToken, Fa
     Ok(CreateDeployToken { name, scopes, app_id, expires_at })
 }
 
-async fn made(visitor: &Visitor, made: NewDeployToken, back: String) -> Answer {
+async fn made(visitor: &Visitor, made: NewDeployToken, back: String) -> PageResult {
     let frame = Frame::of(visitor, "New deploy token").await?;
-    page(&Made { frame, made, back })
+    page(&TokenMadePage { frame, made, back })
 }
 
-async fn create_own(visitor: Visitor, form: Form) -> Answer {
+async fn create_own(visitor: Visitor, form: Form) -> PageResult {
     match visitor.send(&form, |form| new_token(form, form.get("appId")?)).await {
         Ok(new) => made(&visitor, new, "/account/tokens".into()).await,
-        Err(fault) => own_with(&visitor, form.refused(fault), &Part::default()).await,
+        Err(fault) => own_with(&visitor, form.refused(fault), &ListQuery::default()).await,
     }
 }
 
-async fn revoke_own(visitor: Visitor, form: Form) -> Answer {
+async fn revoke_own(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RevokeDeployToken { token_id: form.get("tokenId")? });
     match visitor.send(&form, params).await {
         Ok(token) => done("/account/tokens", format!("The token {} is revoked.", token.name)),
-        Err(fault) => own_with(&visitor, form.refused(fault), &Part::default()).await,
+        Err(fault) => own_with(&visitor, form.refused(fault), &ListQuery::default()).await,
     }
 }
 
 #[derive(Template)]
 #[template(path = "access.html")]
-struct Access {
+struct AccessPage {
     frame: Frame,
     app: App,
-    tokens: Tokens,
+    tokens: TokenList,
     publishers: Vec<TrustedPublisher>,
     form: Form,
 }
 
-impl Access {
+impl AccessPage {
     /// The events of runs that are trusted, as a person reads them.
     fn events(publisher: &TrustedPublisher) -> String {
         let names: Vec<_> = publisher.events.iter().map(ToString::to_string).collect();
@@ -151,43 +151,47 @@ impl Access {
     }
 }
 
-async fn show_app(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+async fn show_app(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
     let app_id = crate::pages::id(path, "app")?;
-    app_with(&visitor, app_id, Form::default(), &part).await
+    app_with(&visitor, app_id, Form::default(), &query).await
 }
 
-async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, part: &Part) -> Answer {
+async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, query: &ListQuery) -> PageResult {
     let app = visitor.read(&GetApp { app_id }).await?;
     let at = format!("/apps/{app_id}/access");
-    let tokens = Tokens::read(visitor, at, Some(app_id), part).await?;
+    let tokens = TokenList::read(visitor, at, Some(app_id), query).await?;
     // An app has at most twenty.
     let all = GetTrustedPublishers { app_id, limit: Limit::default(), cursor: None };
     let publishers = visitor.read(&all).await?.items;
     let frame = Frame::of(visitor, "Access").await?;
     let frame = frame.below("Projects", "/").below(&app.name, format!("/apps/{app_id}"));
-    form_page(&form.clone(), &Access { frame, app, tokens, publishers, form })
+    form_page(&form.clone(), &AccessPage { frame, app, tokens, publishers, form })
 }
 
-async fn create_for_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn create_for_app(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = crate::pages::id(path, "app")?;
     match visitor.send(&form, |form| new_token(form, Some(app_id))).await {
         Ok(new) => made(&visitor, new, format!("/apps/{app_id}/access")).await,
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
 }
 
-async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = crate::pages::id(path, "app")?;
     let params = |form: &Form| Ok(RevokeDeployToken { token_id: form.get("tokenId")? });
     match visitor.send(&form, params).await {
         Ok(token) => {
             done(&format!("/apps/{app_id}/access"), format!("The token {} is revoked.", token.name))
         }
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
 }
 
-async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = crate::pages::id(path, "app")?;
     let params = |form: &Form| {
         let events = form.value("events").split([' ', ',']);
@@ -208,11 +212,11 @@ async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) ->
             &format!("/apps/{app_id}/access"),
             format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
         ),
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
 }
 
-async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = crate::pages::id(path, "app")?;
     let params =
         |form: &Form| Ok(RemoveTrustedPublisher { publisher_id: form.get("publisherId")? });
@@ -221,6 +225,6 @@ async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form)
             &format!("/apps/{app_id}/access"),
             "The workflow is trusted no longer. Tokens that it has live on for at most 30 minutes.",
         ),
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
 }

@@ -2,10 +2,10 @@
 
 use super::tab;
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page, page},
     form::Form,
-    list::{CURSOR, List},
-    pages::Part,
+    list::{CURSOR, ListPart},
+    pages::ListQuery,
+    response::{Frame, Note, PageResult, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -36,18 +36,18 @@ pub fn configure(app: &mut web::ServiceConfig) {
 /// The organizations, each with a link to its webhooks.
 #[derive(Template)]
 #[template(path = "webhooks_all.html")]
-struct Organizations {
+struct OrganizationWebhooksPage {
     frame: Frame,
-    list: List<Organization>,
+    list: ListPart<Organization>,
 }
 
-async fn organizations(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let list = List::read(&visitor, "/account/webhooks", part.form(), |form| {
+async fn organizations(visitor: Visitor, query: web::Query<ListQuery>) -> PageResult {
+    let list = ListPart::read(&visitor, "/account/webhooks", query.form(), |form| {
         let cursor = form.get(CURSOR)?;
         Ok(ListOrganizations { query: None, limit: Limit::default(), cursor })
     })
     .await?;
-    page(&Organizations { frame: tab(&visitor, "/webhooks").await?, list })
+    page(&OrganizationWebhooksPage { frame: tab(&visitor, "/webhooks").await?, list })
 }
 
 /// All event types, for the boxes of a form.
@@ -66,48 +66,52 @@ fn state(webhook: &Webhook) -> &'static str {
 
 #[derive(Template)]
 #[template(path = "webhooks.html")]
-struct Webhooks {
+struct WebhooksPage {
     frame: Frame,
     organization: Organization,
-    list: List<Webhook>,
+    list: ListPart<Webhook>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
     let organization_id = crate::pages::id(path, "organization")?;
-    list_with(&visitor, organization_id, Form::default(), &part).await
+    list_with(&visitor, organization_id, Form::default(), &query).await
 }
 
 async fn list_with(
     visitor: &Visitor,
     organization_id: OrganizationId,
     form: Form,
-    part: &Part,
-) -> Answer {
+    query: &ListQuery,
+) -> PageResult {
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
     let at = format!("/organizations/{organization_id}/webhooks");
-    let list = List::read(visitor, &at, part.form(), |form| {
+    let list = ListPart::read(visitor, &at, query.form(), |form| {
         Ok(GetWebhooks { organization_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
     })
     .await?;
     let frame = Frame::of(visitor, "Webhooks").await?.below("Organizations", "/organizations");
     let frame = frame.below(&organization.name, format!("/organizations/{organization_id}"));
-    form_page(&form.clone(), &Webhooks { frame, organization, list, form })
+    form_page(&form.clone(), &WebhooksPage { frame, organization, list, form })
 }
 
 /// The page after a secret was made: the only one that shows it.
 #[derive(Template)]
 #[template(path = "webhook_secret.html")]
-struct Secret {
+struct WebhookSecretPage {
     frame: Frame,
     made: WebhookWithSecret,
 }
 
-async fn with_secret(visitor: &Visitor, made: WebhookWithSecret) -> Answer {
-    page(&Secret { frame: Frame::of(visitor, "Secret of the webhook").await?, made })
+async fn with_secret(visitor: &Visitor, made: WebhookWithSecret) -> PageResult {
+    page(&WebhookSecretPage { frame: Frame::of(visitor, "Secret of the webhook").await?, made })
 }
 
-async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let organization_id: OrganizationId = crate::pages::id(path, "organization")?;
     let params = |form: &Form| {
         Ok(CreateWebhook {
@@ -120,17 +124,17 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     match visitor.send(&form, params).await {
         Ok(made) => with_secret(&visitor, made).await,
         Err(fault) => {
-            list_with(&visitor, organization_id, form.refused(fault), &Part::default()).await
+            list_with(&visitor, organization_id, form.refused(fault), &ListQuery::default()).await
         }
     }
 }
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
-struct Show {
+struct WebhookPage {
     frame: Frame,
     webhook: Webhook,
-    list: List<WebhookDelivery>,
+    list: ListPart<WebhookDelivery>,
     form: Form,
 }
 
@@ -147,18 +151,27 @@ fn filled(webhook: &Webhook) -> Form {
     Form::new(fields)
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+async fn show(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
     let webhook_id = crate::pages::id(path, "webhook")?;
-    show_with(&visitor, webhook_id, Form::default(), &part).await
+    show_with(&visitor, webhook_id, Form::default(), &query).await
 }
 
 /// Shows a webhook with a form that was refused, or an empty one. Fields that it does not have say what
 /// is set now.
-async fn show_with(visitor: &Visitor, webhook_id: WebhookId, form: Form, part: &Part) -> Answer {
+async fn show_with(
+    visitor: &Visitor,
+    webhook_id: WebhookId,
+    form: Form,
+    query: &ListQuery,
+) -> PageResult {
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
     let form = form.beside(filled(&webhook));
     let at = format!("/webhooks/{webhook_id}");
-    let list = List::read(visitor, &at, part.form(), |form| {
+    let list = ListPart::read(visitor, &at, query.form(), |form| {
         let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
         Ok(GetWebhookDeliveries { webhook_id, state: None, limit, cursor })
     })
@@ -166,10 +179,10 @@ async fn show_with(visitor: &Visitor, webhook_id: WebhookId, form: Form, part: &
     let frame = Frame::of(visitor, "Webhook").await?.below("Organizations", "/organizations");
     let at = format!("/organizations/{}/webhooks", webhook.organization_id);
     let frame = frame.below("Webhooks", at);
-    form_page(&form.clone(), &Show { frame, webhook, list, form })
+    form_page(&form.clone(), &WebhookPage { frame, webhook, list, form })
 }
 
-async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> PageResult {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     let params = |form: &Form| {
         Ok(UpdateWebhook {
@@ -183,31 +196,35 @@ async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> An
     match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/webhooks/{webhook_id}"), "The webhook is changed."),
         Err(fault) => {
-            form.say_boxes(&["enabled", "events"]);
-            show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await
+            form.mark_unticked(&["enabled", "events"]);
+            show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
         }
     }
 }
 
-async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send(&form, |_| Ok(TestWebhook { webhook_id })).await {
         Ok(delivery) => {
             done(&format!("/deliveries/{}", delivery.id), Note::plain("The test is on its way."))
         }
-        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => {
+            show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
+        }
     }
 }
 
-async fn rotate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn rotate(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send(&form, |_| Ok(RotateWebhookSecret { webhook_id })).await {
         Ok(made) => with_secret(&visitor, made).await,
-        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => {
+            show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
+        }
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
     let params = |form: &Form| {
@@ -219,30 +236,32 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
             &format!("/organizations/{}/webhooks", webhook.organization_id),
             "The webhook is deleted.",
         ),
-        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
+        Err(fault) => {
+            show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
+        }
     }
 }
 
 #[derive(Template)]
 #[template(path = "delivery.html")]
-struct Delivery {
+struct DeliveryPage {
     frame: Frame,
     delivery: WebhookDelivery,
     form: Form,
 }
 
-async fn delivery(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn delivery(visitor: Visitor, path: web::Path<String>) -> PageResult {
     delivery_with(&visitor, crate::pages::id(path, "delivery")?, Form::default()).await
 }
 
-async fn delivery_with(visitor: &Visitor, delivery_id: DeliveryId, form: Form) -> Answer {
+async fn delivery_with(visitor: &Visitor, delivery_id: DeliveryId, form: Form) -> PageResult {
     let delivery = visitor.read(&GetWebhookDelivery { delivery_id }).await?;
     let frame = Frame::of(visitor, "Delivery").await?;
     let frame = frame.below("Webhook", format!("/webhooks/{}", delivery.webhook_id));
-    form_page(&form.clone(), &Delivery { frame, delivery, form })
+    form_page(&form.clone(), &DeliveryPage { frame, delivery, form })
 }
 
-async fn redeliver(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn redeliver(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let delivery_id = crate::pages::id(path, "delivery")?;
     match visitor.send(&form, |_| Ok(RedeliverWebhook { delivery_id })).await {
         Ok(again) => done(

@@ -2,8 +2,8 @@
 //! a person enters it for each call. It is kept nowhere.
 
 use crate::{
-    answer::{Answer, Frame, form_page},
     form::Form,
+    response::{Frame, PageResult, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -19,7 +19,7 @@ use contract::{
 const HERE: &str = "/operations/channels";
 
 pub fn configure(app: &mut web::ServiceConfig) {
-    app.route(HERE, web::get().to(ask))
+    app.route(HERE, web::get().to(show))
         .route(HERE, web::post().to(list))
         .route("/operations/channels/register", web::post().to(register))
         .route("/operations/channels/delete", web::post().to(delete));
@@ -43,32 +43,32 @@ impl Forms {
 
 #[derive(Template)]
 #[template(path = "channels.html")]
-struct Show {
+struct ChannelsPage {
     frame: Frame,
     /// The channels, once the master key was entered.
     channels: Option<Page<CommerceChannel>>,
     /// What the last form did.
-    said: Option<&'static str>,
+    note: Option<&'static str>,
     forms: Forms,
     api_url: String,
     application_id: String,
 }
 
-async fn ask(visitor: Visitor) -> Answer {
-    answer(&visitor, None, Forms::default(), None).await
+async fn show(visitor: Visitor) -> PageResult {
+    render(&visitor, None, Forms::default(), None).await
 }
 
-async fn list(visitor: Visitor, form: Form) -> Answer {
-    show(&visitor, form.value("masterKey"), Forms::default(), None).await
+async fn list(visitor: Visitor, form: Form) -> PageResult {
+    show_with(&visitor, form.value("masterKey"), Forms::default(), None).await
 }
 
 /// Shows the channels with this master key. If another form was refused, its words stay.
-async fn show(
+async fn show_with(
     visitor: &Visitor,
     key: &str,
     mut forms: Forms,
-    said: Option<&'static str>,
-) -> Answer {
+    note: Option<&'static str>,
+) -> PageResult {
     let all = GetCommerceChannels { limit: Limit::MOST, cursor: None };
     let channels = match visitor.call_with_master_key(&all, None, key).await {
         Ok(channels) => Some(channels),
@@ -79,29 +79,31 @@ async fn show(
             None
         }
     };
-    answer(visitor, channels, forms, said).await
+    render(visitor, channels, forms, note).await
 }
 
-async fn answer(
+async fn render(
     visitor: &Visitor,
     channels: Option<Page<CommerceChannel>>,
     forms: Forms,
-    said: Option<&'static str>,
-) -> Answer {
+    note: Option<&'static str>,
+) -> PageResult {
     let frame = crate::pages::operations::tab(visitor, "/channels").await?;
     let settings = visitor.settings();
     let (api_url, application_id) = (settings.api_url.clone(), settings.application_id.clone());
     let form = forms.last().clone();
-    form_page(&form, &Show { frame, channels, said, forms, api_url, application_id })
+    form_page(&form, &ChannelsPage { frame, channels, note, forms, api_url, application_id })
 }
 
-async fn register(visitor: Visitor, form: Form) -> Answer {
+async fn register(visitor: Visitor, form: Form) -> PageResult {
     let key = form.value("masterKey").to_owned();
     match registered(&visitor, &form, &key).await {
-        Ok(_) => show(&visitor, &key, Forms::default(), Some("The channel is registered.")).await,
+        Ok(_) => {
+            show_with(&visitor, &key, Forms::default(), Some("The channel is registered.")).await
+        }
         Err(fault) => {
             let forms = Forms { register: form.refused(fault), ..Forms::default() };
-            show(&visitor, &key, forms, None).await
+            show_with(&visitor, &key, forms, None).await
         }
     }
 }
@@ -118,13 +120,15 @@ async fn registered(visitor: &Visitor, form: &Form, key: &str) -> Result<Commerc
     visitor.call_with_master_key(&params, form.key(), key).await
 }
 
-async fn delete(visitor: Visitor, form: Form) -> Answer {
+async fn delete(visitor: Visitor, form: Form) -> PageResult {
     let key = form.value("masterKey").to_owned();
     match forgotten(&visitor, &form, &key).await {
-        Ok(_) => show(&visitor, &key, Forms::default(), Some("The channel is forgotten.")).await,
+        Ok(_) => {
+            show_with(&visitor, &key, Forms::default(), Some("The channel is forgotten.")).await
+        }
         Err(fault) => {
             let forms = Forms { delete: form.refused(fault), ..Forms::default() };
-            show(&visitor, &key, forms, None).await
+            show_with(&visitor, &key, forms, None).await
         }
     }
 }

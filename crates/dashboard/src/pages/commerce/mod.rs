@@ -2,11 +2,11 @@
 
 mod channels;
 
-use super::{Part, apps::Tab};
+use super::{ListQuery, apps::AppTab};
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
     form::Form,
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, PageResult, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -30,7 +30,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
     channels::configure(app);
 }
 
-/// The states by which a person may look for checkouts.
+/// The states by which a person may filter checkouts.
 const STATES: [CheckoutState; 11] = [
     CheckoutState::Created,
     CheckoutState::OrderBuilding,
@@ -45,7 +45,7 @@ const STATES: [CheckoutState; 11] = [
     CheckoutState::AmountMismatch,
 ];
 
-/// The checkouts that a person looks for.
+/// The checkouts that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CheckoutsQuery {
@@ -53,7 +53,7 @@ struct CheckoutsQuery {
     cursor: String,
 }
 
-/// The subscriptions that a person looks for.
+/// The subscriptions that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct SubscriptionsQuery {
@@ -63,13 +63,13 @@ struct SubscriptionsQuery {
 
 #[derive(Template)]
 #[template(path = "checkouts.html")]
-struct Checkouts {
+struct CheckoutsPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Checkout>,
+    tab: AppTab,
+    list: ListPart<Checkout>,
 }
 
-impl Checkouts {
+impl CheckoutsPage {
     /// The states: the name on the wire, and in words.
     fn states(&self) -> [(String, String); 11] {
         STATES.map(|state| (super::wire(&state), super::name(&state)))
@@ -80,52 +80,52 @@ async fn list(
     visitor: Visitor,
     path: web::Path<String>,
     query: web::Query<CheckoutsQuery>,
-) -> Answer {
+) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
-    let (frame, tab) = Tab::open(&visitor, app_id, "/checkouts").await?;
+    let (frame, tab) = AppTab::open(&visitor, app_id, "/checkouts").await?;
     let search = Form::search([("state", &query.state), (CURSOR, &query.cursor)]);
-    let list = List::read(&visitor, &format!("/apps/{app_id}/checkouts"), search, |form| {
+    let list = ListPart::read(&visitor, &format!("/apps/{app_id}/checkouts"), search, |form| {
         let (state, cursor) = (form.get("state")?, form.get(CURSOR)?);
         Ok(GetCheckouts { app_id, state, limit: Limit::default(), cursor })
     })
     .await?;
-    form_page(&list.form.clone(), &Checkouts { frame, tab, list })
+    form_page(&list.form.clone(), &CheckoutsPage { frame, tab, list })
 }
 
 #[derive(Template)]
 #[template(path = "subscriptions.html")]
-struct Subscriptions {
+struct SubscriptionsPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Subscription>,
+    tab: AppTab,
+    list: ListPart<Subscription>,
 }
 
 async fn subscriptions(
     visitor: Visitor,
     path: web::Path<String>,
     query: web::Query<SubscriptionsQuery>,
-) -> Answer {
+) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
-    let (frame, tab) = Tab::open(&visitor, app_id, "/subscriptions").await?;
+    let (frame, tab) = AppTab::open(&visitor, app_id, "/subscriptions").await?;
     let search = Form::search([("email", &query.email), (CURSOR, &query.cursor)]);
-    let list = List::read(&visitor, &format!("/apps/{app_id}/subscriptions"), search, |form| {
+    let list = ListPart::read(&visitor, &format!("/apps/{app_id}/subscriptions"), search, |form| {
         let (email, cursor) = (form.get("email")?, form.get(CURSOR)?);
         Ok(GetSubscriptions { app_id, email, limit: Limit::default(), cursor })
     })
     .await?;
-    form_page(&list.form.clone(), &Subscriptions { frame, tab, list })
+    form_page(&list.form.clone(), &SubscriptionsPage { frame, tab, list })
 }
 
 #[derive(Template)]
 #[template(path = "checkout.html")]
-struct Show {
+struct CheckoutPage {
     frame: Frame,
     app: App,
     checkout: Checkout,
     form: Form,
 }
 
-impl Show {
+impl CheckoutPage {
     /// Whether a person may try to settle it.
     fn may_be_settled(&self) -> bool {
         use CheckoutState::{AmountMismatch, Paid, Settling};
@@ -149,20 +149,20 @@ impl Show {
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::id(path, "checkout")?, Form::default()).await
 }
 
-async fn show_with(visitor: &Visitor, reference: Reference, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, reference: Reference, form: Form) -> PageResult {
     let checkout = visitor.read(&GetCheckout { reference }).await?;
     let app = visitor.read(&GetApp { app_id: checkout.app_id }).await?;
     let frame = Frame::of(visitor, &checkout.reference.to_string()).await?;
     let at = format!("/apps/{}", app.id);
     let frame = frame.below(&app.name, &at).below("Checkouts", format!("{at}/checkouts"));
-    form_page(&form.clone(), &Show { frame, app, checkout, form })
+    form_page(&form.clone(), &CheckoutPage { frame, app, checkout, form })
 }
 
-async fn settle(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn settle(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let reference: Reference = super::id(path, "checkout")?;
     let params = |form: &Form| Ok(SettleCheckout { reference, by_hand: form.get("byHand")? });
     match visitor.send(&form, params).await {
@@ -173,16 +173,16 @@ async fn settle(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 
 #[derive(Template)]
 #[template(path = "operations_checkouts.html")]
-struct Unsettled {
+struct UnsettledCheckoutsPage {
     frame: Frame,
-    list: List<Checkout>,
+    list: ListPart<Checkout>,
 }
 
-async fn unsettled(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let list = List::read(&visitor, "/operations/checkouts", part.form(), |form| {
+async fn unsettled(visitor: Visitor, query: web::Query<ListQuery>) -> PageResult {
+    let list = ListPart::read(&visitor, "/operations/checkouts", query.form(), |form| {
         Ok(GetUnsettledCheckouts { limit: Limit::default(), cursor: form.get(CURSOR)? })
     })
     .await?;
     let frame = super::operations::tab(&visitor, "/checkouts").await?;
-    page(&Unsettled { frame, list })
+    page(&UnsettledCheckoutsPage { frame, list })
 }

@@ -1,10 +1,10 @@
 //! The builds of images, and their logs as they grow.
 
 use crate::{
-    answer::{Answer, Frame, Note, Refused, page},
-    job::{self, Job, LogPart},
-    list::{CURSOR, List},
-    pages::{Part, operations},
+    job::{Job, LogPart, cancel, follow_log, follow_state, show},
+    list::{CURSOR, ListPart},
+    pages::{ListQuery, operations},
+    response::{Frame, Note, PageResult, Refused, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -22,38 +22,38 @@ const HERE: &str = "/operations/image-builds";
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route(HERE, web::get().to(list))
-        .route("/operations/image-builds/{id}", web::get().to(job::show::<State>))
-        .route("/operations/image-builds/{id}/state", web::get().to(job::follow_state::<State>))
-        .route("/operations/image-builds/{id}/log", web::get().to(job::follow_log::<State>))
-        .route("/operations/image-builds/{id}/cancel", web::post().to(job::cancel::<State>));
+        .route("/operations/image-builds/{id}", web::get().to(show::<BuildSummary>))
+        .route("/operations/image-builds/{id}/state", web::get().to(follow_state::<BuildSummary>))
+        .route("/operations/image-builds/{id}/log", web::get().to(follow_log::<BuildSummary>))
+        .route("/operations/image-builds/{id}/cancel", web::post().to(cancel::<BuildSummary>));
 }
 
 #[derive(Template)]
 #[template(path = "image_builds.html")]
-struct Builds {
+struct ImageBuildsPage {
     frame: Frame,
-    list: List<BuildJob>,
+    list: ListPart<BuildJob>,
 }
 
-async fn list(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let list = List::read(&visitor, HERE, part.form(), |form| {
+async fn list(visitor: Visitor, query: web::Query<ListQuery>) -> PageResult {
+    let list = ListPart::read(&visitor, HERE, query.form(), |form| {
         let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
         Ok(ListBuildJobs { image_id: None, state: None, limit, cursor })
     })
     .await?;
     let frame = operations::tab(&visitor, "/image-builds").await?;
-    page(&Builds { frame, list })
+    page(&ImageBuildsPage { frame, list })
 }
 
 /// What changes while a build runs.
 #[derive(Template)]
 #[template(path = "image_build_state.html")]
-struct State {
+struct BuildSummary {
     job: BuildJobStatus,
     now: Timestamp,
 }
 
-impl Job for State {
+impl Job for BuildSummary {
     type Id = JobId;
     type Get = GetBuildJobStatus;
     type GetLog = GetBuildJobLogs;
@@ -75,8 +75,8 @@ impl Job for State {
         CancelDockerBuild { job_id }
     }
 
-    fn new(job: BuildJobStatus, now: Timestamp) -> State {
-        State { job, now }
+    fn new(job: BuildJobStatus, now: Timestamp) -> BuildSummary {
+        BuildSummary { job, now }
     }
 
     fn log_part(BuildJobLogs { lines, next_cursor, done }: BuildJobLogs) -> LogPart {

@@ -3,9 +3,9 @@
 mod builds;
 
 use crate::{
-    answer::{Answer, Frame, done, form_page},
     form::Form,
-    list::{CURSOR, List},
+    list::{CURSOR, ListPart},
+    response::{Frame, PageResult, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -39,39 +39,39 @@ fn at(image: ImageId) -> String {
     format!("{HERE}/{image}")
 }
 
-/// What a person looks for.
+/// The images that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct ImagesQuery {
     query: String,
     cursor: String,
 }
 
 #[derive(Template)]
 #[template(path = "images.html")]
-struct Images {
+struct ImagesPage {
     frame: Frame,
-    list: List<DockerImage>,
+    list: ListPart<DockerImage>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    list_with(&visitor, wanted.into_inner(), Form::default()).await
+async fn list(visitor: Visitor, query: web::Query<ImagesQuery>) -> PageResult {
+    list_with(&visitor, query.into_inner(), Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let search = Form::search([("query", &wanted.query), (CURSOR, &wanted.cursor)]);
-    let list = List::read(visitor, HERE, search, |form| {
+async fn list_with(visitor: &Visitor, query: ImagesQuery, form: Form) -> PageResult {
+    let search = Form::search([("query", &query.query), (CURSOR, &query.cursor)]);
+    let list = ListPart::read(visitor, HERE, search, |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(SearchDockerImages { query, limit: Limit::default(), cursor })
     })
     .await?;
     let frame = super::operations::tab(visitor, "/images").await?;
     let shown = if form.fault().is_some() { &form } else { &list.form };
-    form_page(&shown.clone(), &Images { frame, list, form })
+    form_page(&shown.clone(), &ImagesPage { frame, list, form })
 }
 
-async fn register(visitor: Visitor, form: Form) -> Answer {
+async fn register(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| {
         Ok(RegisterDockerImage {
             name: form.get("name")?,
@@ -81,20 +81,20 @@ async fn register(visitor: Visitor, form: Form) -> Answer {
     };
     match visitor.send(&form, params).await {
         Ok(image) => done(&at(image.id), "The image is registered. Add its first version."),
-        Err(fault) => list_with(&visitor, Wanted::default(), form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, ImagesQuery::default(), form.refused(fault)).await,
     }
 }
 
 #[derive(Template)]
 #[template(path = "image.html")]
-struct Show {
+struct ImagePage {
     frame: Frame,
     image: DockerImage,
     builds: Page<BuildJob>,
     form: Form,
 }
 
-impl Show {
+impl ImagePage {
     /// The versions that something new may use.
     fn active(&self) -> impl Iterator<Item = &DockerImageVersion> {
         let is_active = |version: &&DockerImageVersion| version.state == ImageVersionState::Active;
@@ -102,13 +102,13 @@ impl Show {
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::id(path, "image")?, Form::default()).await
 }
 
 /// Shows an image with a form that was refused, or an empty one. The other forms have what is set
 /// now.
-async fn show_with(visitor: &Visitor, image_id: ImageId, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, image_id: ImageId, form: Form) -> PageResult {
     let image = visitor.read(&GetDockerImage { image_id: Some(image_id), name: None }).await?;
     let builds = ListBuildJobs {
         image_id: Some(image_id),
@@ -120,7 +120,7 @@ async fn show_with(visitor: &Visitor, image_id: ImageId, form: Form) -> Answer {
     let frame = Frame::of(visitor, image.name.as_str()).await?;
     let frame = frame.below("Operations", "/operations").below("Images", HERE);
     let form = form.beside(filled(&image));
-    form_page(&form.clone(), &Show { frame, image, builds, form })
+    form_page(&form.clone(), &ImagePage { frame, image, builds, form })
 }
 
 /// The forms of an image with what is set now.
@@ -142,7 +142,7 @@ const OF_A_BUILD: [(&str, &str); 5] = [
     ("source.buildArgs", "buildArgs"),
 ];
 
-async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let image_id: ImageId = super::id(path, "image")?;
     let params = |form: &Form| {
         Ok(UpdateDockerImage {
@@ -158,7 +158,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let image_id: ImageId = super::id(path, "image")?;
     let params = |form: &Form| {
         Ok(AddDockerImageVersion {
@@ -174,7 +174,7 @@ async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> A
     }
 }
 
-async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let image_id: ImageId = super::id(path, "image")?;
     let params = |form: &Form| {
         let (version, reason) = (form.get("deprecated")?, form.get("reason")?);
@@ -189,7 +189,7 @@ async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> Ans
     }
 }
 
-async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let image_id: ImageId = super::id(path, "image")?;
     let params = |form: &Form| {
         let git =
@@ -204,7 +204,7 @@ async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer 
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let image_id: ImageId = super::id(path, "image")?;
     let image = visitor.read(&GetDockerImage { image_id: Some(image_id), name: None }).await?;
     let params = |form: &Form| {

@@ -1,11 +1,11 @@
 //! The backups of an instance: made, verified, restored and scheduled.
 
-use super::Tab;
+use super::InstanceTab;
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
-    list::{CURSOR, List},
-    pages::Part,
+    list::{CURSOR, ListPart},
+    pages::ListQuery,
+    response::{Frame, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, http::header, web};
@@ -34,15 +34,15 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "instance_backups.html")]
-struct Show {
+struct BackupsPage {
     frame: Frame,
-    tab: Tab,
-    list: List<Backup>,
+    tab: InstanceTab,
+    list: ListPart<Backup>,
     schedules: Vec<(BackupKind, Option<BackupSchedule>)>,
     form: Form,
 }
 
-impl Show {
+impl BackupsPage {
     fn is_ready(backup: &Backup) -> bool {
         backup.state == BackupState::Ready
     }
@@ -83,20 +83,29 @@ fn databases(instance: &Instance) -> Vec<BackupKind> {
     instance.services.iter().filter_map(|service| kind(service.role)).collect()
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+async fn show(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<ListQuery>,
+) -> PageResult {
     let instance_id = super::super::id(path, "instance")?;
-    part_with(&visitor, instance_id, &part, Form::default()).await
+    part_with(&visitor, instance_id, &query, Form::default()).await
 }
 
 /// Shows the newest backups with a form that was refused.
-async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
-    part_with(visitor, instance_id, &Part::default(), form).await
+async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> PageResult {
+    part_with(visitor, instance_id, &ListQuery::default(), form).await
 }
 
-async fn part_with(visitor: &Visitor, instance_id: InstanceId, part: &Part, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, instance_id, "/backups").await?;
+async fn part_with(
+    visitor: &Visitor,
+    instance_id: InstanceId,
+    query: &ListQuery,
+    form: Form,
+) -> PageResult {
+    let (frame, tab) = InstanceTab::open(visitor, instance_id, "/backups").await?;
     let (app_id, kind) = (tab.instance.app_id, tab.instance.kind);
-    let mut list = List::read(visitor, &at(instance_id), part.form(), |form| {
+    let mut list = ListPart::read(visitor, &at(instance_id), query.form(), |form| {
         let (limit, cursor) = (Limit::default(), form.get(CURSOR)?);
         Ok(GetBackups { app_id, kind: None, database: None, state: None, limit, cursor })
     })
@@ -114,14 +123,14 @@ async fn part_with(visitor: &Visitor, instance_id: InstanceId, part: &Part, form
     }
     let usual = [("cron", "0 3 * * *".to_owned()), ("keep", "7".to_owned())];
     let form = form.beside(Form::filled(usual));
-    form_page(&form.clone(), &Show { frame, tab, list, schedules, form })
+    form_page(&form.clone(), &BackupsPage { frame, tab, list, schedules, form })
 }
 
 fn at(instance: InstanceId) -> String {
     format!("/instances/{instance}/backups")
 }
 
-async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let (app_id, kind) = (instance.app_id, Some(instance.kind));
@@ -138,7 +147,7 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let params = |form: &Form| Ok(VerifyBackup { backup_id: form.get("backupId")? });
     match visitor.send(&form, params).await {
@@ -149,7 +158,7 @@ async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let params = |form: &Form| {
@@ -162,7 +171,7 @@ async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let params = |form: &Form| {
@@ -175,7 +184,7 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let params = |form: &Form| {
@@ -194,7 +203,7 @@ async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answ
     }
 }
 
-async fn unschedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn unschedule(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let params = |form: &Form| {
@@ -208,7 +217,7 @@ async fn unschedule(visitor: Visitor, path: web::Path<String>, form: Form) -> An
 }
 
 /// Leads to the signed address of a backup, which is made for this request only.
-async fn download(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn download(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let backup_id: BackupId = super::super::id(path, "backup")?;
     let url = visitor.read(&GetBackupDownloadUrl { backup_id }).await?.url;
     Ok(HttpResponse::SeeOther().insert_header((header::LOCATION, url)).finish())

@@ -1,9 +1,9 @@
 //! The variables of an instance's server.
 
-use super::Tab;
+use super::InstanceTab;
 use crate::{
-    answer::{Answer, Frame, done, form_page},
     form::Form,
+    response::{Frame, PageResult, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -17,27 +17,27 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "instance_environment.html")]
-struct Show {
+struct EnvironmentPage {
     frame: Frame,
-    tab: Tab,
+    tab: InstanceTab,
     form: Form,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::super::id(path, "instance")?, None).await
 }
 
 /// Shows the variables: as they were entered, or as they are.
-async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Option<Form>) -> Answer {
-    let (frame, tab) = Tab::open(visitor, instance_id, "/environment").await?;
+async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Option<Form>) -> PageResult {
+    let (frame, tab) = InstanceTab::open(visitor, instance_id, "/environment").await?;
     let form = form.unwrap_or_else(|| {
         let lines = tab.instance.env.iter().map(|(name, value)| format!("{name}={value}\n"));
         Form::filled([("env", lines.collect())])
     });
-    form_page(&form.clone(), &Show { frame, tab, form })
+    form_page(&form.clone(), &EnvironmentPage { frame, tab, form })
 }
 
-async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let params = |form: &Form| {
         let env = Some(form.get("env")?);

@@ -1,9 +1,9 @@
 //! What runs inside of an instance: its cloud functions, and the connection to its SQL database.
 
-use super::Tab;
+use super::InstanceTab;
 use crate::{
-    answer::{Answer, Frame, Refused, form_page, page},
     form::Form,
+    response::{Frame, PageResult, Refused, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -26,9 +26,9 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "instance_functions.html")]
-struct Functions {
+struct CloudFunctionsPage {
     frame: Frame,
-    tab: Tab,
+    tab: InstanceTab,
     /// The names, or why they are not known.
     functions: Result<Vec<String>, String>,
     form: Form,
@@ -36,7 +36,7 @@ struct Functions {
     result: Option<String>,
 }
 
-async fn functions(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn functions(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let form = Form::filled([("parameters", "{}".to_owned())]);
     functions_with(&visitor, super::super::id(path, "instance")?, form, None).await
 }
@@ -46,17 +46,17 @@ async fn functions_with(
     instance_id: InstanceId,
     form: Form,
     result: Option<String>,
-) -> Answer {
-    let (frame, tab) = Tab::open(visitor, instance_id, "/functions").await?;
+) -> PageResult {
+    let (frame, tab) = InstanceTab::open(visitor, instance_id, "/functions").await?;
     let all = ListCloudFunctions { app_id: tab.instance.app_id, kind: Some(tab.instance.kind) };
     let functions = match visitor.read(&all).await {
         Ok(all) => Ok(all.functions),
         Err(Refused(fault)) => Err(fault.to_string()),
     };
-    form_page(&form.clone(), &Functions { frame, tab, functions, form, result })
+    form_page(&form.clone(), &CloudFunctionsPage { frame, tab, functions, form, result })
 }
 
-async fn run(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn run(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     match ran(&visitor, instance_id, &form).await {
         Ok(result) => {
@@ -82,22 +82,22 @@ async fn ran(visitor: &Visitor, instance_id: InstanceId, form: &Form) -> Result<
 
 #[derive(Template)]
 #[template(path = "instance_database.html")]
-struct Database {
+struct DatabasePage {
     frame: Frame,
-    tab: Tab,
+    tab: InstanceTab,
     /// The connection test, or why there is none.
     test: Result<SqlConnection, String>,
     /// The number of users and sessions, or why they are not known.
     metrics: Result<AppMetrics, String>,
 }
 
-async fn database(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn database(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let instance_id = super::super::id(path, "instance")?;
-    let (frame, tab) = Tab::open(&visitor, instance_id, "/database").await?;
+    let (frame, tab) = InstanceTab::open(&visitor, instance_id, "/database").await?;
     let (app_id, kind) = (tab.instance.app_id, Some(tab.instance.kind));
     let test = visitor.read(&TestSqlConnection { app_id, kind, database: None }).await;
     let metrics = visitor.read(&GetAppMetrics { app_id, kind }).await;
     let test = test.map_err(|Refused(fault)| fault.to_string());
     let metrics = metrics.map_err(|Refused(fault)| fault.to_string());
-    page(&Database { frame, tab, test, metrics })
+    page(&DatabasePage { frame, tab, test, metrics })
 }

@@ -1,10 +1,10 @@
 //! What the containers of an instance print.
 
-use super::Tab;
+use super::InstanceTab;
 use crate::{
-    answer::{Answer, Frame, Refused, page},
     form::Form,
     live::{self, Next},
+    response::{Frame, PageResult, Refused, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -18,7 +18,7 @@ use contract::{
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The pause between looks at the output.
+/// The pause between two readings of the output.
 const INTERVAL: Duration = Duration::from_secs(3);
 /// The lines that a page shows.
 const LINES: u32 = 300;
@@ -28,16 +28,16 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/instances/{id}/logs/live", web::get().to(follow));
 }
 
-/// The output that a person wants. Empty: all of it.
+/// The output that a person chose. Empty: all of it.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct LogsQuery {
     service: String,
     stream: String,
 }
 
-impl Wanted {
-    async fn read(&self, visitor: &Visitor, of: &Instance) -> Result<Lines, Refused> {
+impl LogsQuery {
+    async fn read(&self, visitor: &Visitor, of: &Instance) -> Result<LogLines, Refused> {
         let form = Form::search([("service", &self.service), ("stream", &self.stream)]);
         let params = GetInstanceLogs {
             app_id: of.app_id,
@@ -48,9 +48,9 @@ impl Wanted {
             stream: form.get("stream")?,
         };
         match visitor.call(&params, None).await {
-            Ok(logs) => Ok(Lines { logs: Ok(logs) }),
+            Ok(logs) => Ok(LogLines { logs: Ok(logs) }),
             Err(fault @ (Fault::NotNow(_) | Fault::Unavailable(_))) => {
-                Ok(Lines { logs: Err(fault.to_string()) })
+                Ok(LogLines { logs: Err(fault.to_string()) })
             }
             Err(fault) => Err(Refused(fault)),
         }
@@ -60,22 +60,22 @@ impl Wanted {
 /// The end of the output, or why there is none.
 #[derive(Template)]
 #[template(path = "instance_lines.html")]
-struct Lines {
+struct LogLines {
     logs: Result<InstanceLogs, String>,
 }
 
 #[derive(Template)]
 #[template(path = "instance_logs.html")]
-struct Show {
+struct LogsPage {
     frame: Frame,
-    tab: Tab,
-    lines: Lines,
-    wanted: Wanted,
+    tab: InstanceTab,
+    lines: LogLines,
+    query: LogsQuery,
     /// The address of the live output.
     live: String,
 }
 
-impl Show {
+impl LogsPage {
     /// The services of the instance: the name on the wire, and what they are called.
     fn services(&self) -> Vec<(String, &'static str)> {
         let services = self.tab.instance.services.iter().map(|service| service.role);
@@ -84,23 +84,32 @@ impl Show {
     }
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    let (frame, tab) = Tab::open(&visitor, super::super::id(path, "instance")?, "/logs").await?;
-    let wanted = wanted.into_inner();
-    let lines = wanted.read(&visitor, &tab.instance).await?;
-    let query = url::form_urlencoded::Serializer::new(String::new())
-        .extend_pairs([("service", &wanted.service), ("stream", &wanted.stream)])
+async fn show(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<LogsQuery>,
+) -> PageResult {
+    let (frame, tab) =
+        InstanceTab::open(&visitor, super::super::id(path, "instance")?, "/logs").await?;
+    let query = query.into_inner();
+    let lines = query.read(&visitor, &tab.instance).await?;
+    let fields = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs([("service", &query.service), ("stream", &query.stream)])
         .finish();
-    let live = format!("/instances/{}/logs/live?{query}", tab.instance.id);
-    page(&Show { frame, tab, lines, wanted, live })
+    let live = format!("/instances/{}/logs/live?{fields}", tab.instance.id);
+    page(&LogsPage { frame, tab, lines, query, live })
 }
 
-async fn follow(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+async fn follow(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<LogsQuery>,
+) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
-    let wanted = wanted.into_inner();
+    let query = query.into_inner();
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     live::stream(visitor, INTERVAL, async move |visitor, last| {
-        let lines = wanted.read(visitor, &instance).await?;
+        let lines = query.read(visitor, &instance).await?;
         live::replaced(&lines, last, Next::Later)
     })
     .await

@@ -7,10 +7,10 @@ mod logs;
 mod overview;
 
 use crate::{
-    answer::{Answer, Frame, Note, Refused, done, form_page},
     form::Form,
-    list::{CURSOR, List},
-    pages::Part,
+    list::{CURSOR, ListPart},
+    pages::ListQuery,
+    response::{Frame, Note, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -53,23 +53,23 @@ const TABS: &[(&str, &str)] = &[
 ];
 
 /// The instance that all tabs are about.
-pub struct Tab {
+pub struct InstanceTab {
     pub instance: Instance,
 }
 
-impl Tab {
+impl InstanceTab {
     /// Reads the instance. `here` is the last part of the address of the tab.
     pub async fn open(
         visitor: &Visitor,
         instance_id: InstanceId,
         here: &str,
-    ) -> Result<(Frame, Tab), Refused> {
+    ) -> Result<(Frame, InstanceTab), Refused> {
         let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
         let frame = Frame::of(visitor, instance.name.as_str()).await?;
         let frame = frame.below("Projects", "/");
         let instances = format!("/projects/{}/instances", instance.project_id);
         let frame = frame.below("Instances", instances);
-        let tab = Tab { instance };
+        let tab = InstanceTab { instance };
         // Market servers have no cloud functions.
         let has = |(part, _): &&_| *part != "/functions" || tab.is_backend();
         let tabs = TABS.iter().filter(has);
@@ -110,10 +110,10 @@ pub async fn of_app(
     }
 }
 
-/// What a person looks for, and what the form for a new instance begins with.
+/// The part of a list, and what the form for a new instance begins with.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct InstancesQuery {
     cursor: String,
     app: String,
     kind: String,
@@ -121,10 +121,10 @@ struct Wanted {
 
 #[derive(Template)]
 #[template(path = "instances.html")]
-struct Instances {
+struct InstancesPage {
     frame: Frame,
     project: Project,
-    list: List<Instance>,
+    list: ListPart<Instance>,
     deleted: Vec<Instance>,
     /// The newest apps of the project, and those that the page names.
     apps: Vec<App>,
@@ -134,25 +134,34 @@ struct Instances {
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    let form = Form::filled([("appId", wanted.app.clone()), ("kind", wanted.kind.clone())]);
-    let part = Part { cursor: wanted.cursor.clone() };
+async fn list(
+    visitor: Visitor,
+    path: web::Path<String>,
+    query: web::Query<InstancesQuery>,
+) -> PageResult {
+    let form = Form::filled([("appId", query.app.clone()), ("kind", query.kind.clone())]);
+    let part = ListQuery { cursor: query.cursor.clone() };
     list_with(&visitor, super::id(path, "project")?, &part, form).await
 }
 
 /// Shows the list with a form that was refused.
-async fn again(visitor: &Visitor, project_id: ProjectId, form: Form) -> Answer {
-    list_with(visitor, project_id, &Part::default(), form).await
+async fn again(visitor: &Visitor, project_id: ProjectId, form: Form) -> PageResult {
+    list_with(visitor, project_id, &ListQuery::default(), form).await
 }
 
-async fn list_with(visitor: &Visitor, project_id: ProjectId, part: &Part, form: Form) -> Answer {
+async fn list_with(
+    visitor: &Visitor,
+    project_id: ProjectId,
+    query: &ListQuery,
+    form: Form,
+) -> PageResult {
     let project = visitor.read(&GetProject { project_id }).await?;
     let at = format!("/projects/{project_id}/instances");
     let all = |deleted, limit, cursor| {
         let kind = InstanceKinds::All;
         GetBackendInstances { project_id, kind, state: None, deleted, limit, cursor }
     };
-    let list: List<Instance> = List::read(visitor, &at, part.form(), |form| {
+    let list: ListPart<Instance> = ListPart::read(visitor, &at, query.form(), |form| {
         Ok(all(false, Limit::default(), form.get(CURSOR)?))
     })
     .await?;
@@ -172,11 +181,11 @@ async fn list_with(visitor: &Visitor, project_id: ProjectId, part: &Part, form: 
     let frame = Frame::of(visitor, "Instances").await?.below("Projects", "/");
     let frame = frame.below(&project.name, format!("/projects/{project_id}"));
     let is_cut = next_cursor.is_some();
-    let page = Instances { frame, project, list, deleted, apps, is_cut, templates, form };
+    let page = InstancesPage { frame, project, list, deleted, apps, is_cut, templates, form };
     form_page(&page.form.clone(), &page)
 }
 
-async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let project_id: ProjectId = super::id(path, "project")?;
     let created = match form.value("kind") {
         "market" => visitor.send(&form, |form| market(form, project_id)).await,
@@ -212,7 +221,7 @@ fn backend(form: &Form, project_id: ProjectId) -> Result<CreateBackendInstance, 
     })
 }
 
-async fn undelete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn undelete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let project_id: ProjectId = super::id(path, "project")?;
     let params = |form: &Form| {
         Ok(UndeleteBackendInstance { instance_id: form.get("instanceId")?, app_id: None })

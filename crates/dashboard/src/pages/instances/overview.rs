@@ -1,11 +1,11 @@
 //! What an instance does now, and did in the last 24 hours.
 
-use super::{Tab, at};
+use super::{InstanceTab, at};
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page},
     chart::Chart,
     form::Form,
     live::{self, Next},
+    response::{Frame, Note, PageFuture, PageResult, done, form_page},
     text::size,
     visitor::Visitor,
 };
@@ -20,10 +20,10 @@ use contract::{
     instances::{DesiredState, Instance, Resources},
     market_instances::{DeployMarketDashboard, DeployMarketStorefront},
 };
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::FutureExt;
 use std::time::Duration;
 
-/// The pause between looks at an instance.
+/// The pause between two readings of an instance.
 const INTERVAL: Duration = Duration::from_secs(3);
 /// The time that the charts show.
 const CHARTED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -43,15 +43,15 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "instance.html")]
-struct Show {
+struct InstancePage {
     frame: Frame,
-    tab: Tab,
-    state: State,
+    tab: InstanceTab,
+    state: InstanceSummary,
     charts: Vec<Chart>,
     form: Form,
 }
 
-impl Show {
+impl InstancePage {
     fn wants_to_run(&self) -> bool {
         self.tab.instance.desired_state == DesiredState::Running
     }
@@ -60,31 +60,31 @@ impl Show {
 /// What changes while an instance is watched.
 #[derive(Template)]
 #[template(path = "instance_state.html")]
-struct State {
+struct InstanceSummary {
     instance: Instance,
     now: Timestamp,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     show_with(&visitor, super::super::id(path, "instance")?, Form::default()).await
 }
 
 /// Shows an instance with a form that was refused, or an empty one. The other forms have what is set
 /// now.
-async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
-    let (frame, tab) = Tab::open(visitor, instance_id, "").await?;
+async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> PageResult {
+    let (frame, tab) = InstanceTab::open(visitor, instance_id, "").await?;
     let past = GetServerMetrics { instance_id, minutes: Some(CHARTED_MINUTES) };
     // Without the engine there is nothing to draw, and the page says what it knows.
     let past = visitor.read(&past).await;
     let charts = past.map(|past| charts(&past, frame.now)).unwrap_or_default();
-    let state = State { instance: tab.instance.clone(), now: frame.now };
+    let state = InstanceSummary { instance: tab.instance.clone(), now: frame.now };
     let instance = &tab.instance;
     let form = form.beside(Form::filled([
         ("name", instance.name.to_string()),
         ("memoryMb", instance.resources.memory_mb.to_string()),
         ("cpus", instance.resources.cpus.to_string()),
     ]));
-    form_page(&form.clone(), &Show { frame, tab, state, charts, form })
+    form_page(&form.clone(), &InstancePage { frame, tab, state, charts, form })
 }
 
 fn charts(metrics: &ServerMetrics, now: Timestamp) -> Vec<Chart> {
@@ -99,11 +99,11 @@ fn charts(metrics: &ServerMetrics, now: Timestamp) -> Vec<Chart> {
     cpu.into_iter().chain(memory).collect()
 }
 
-async fn follow(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn follow(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     live::stream(visitor, INTERVAL, async move |visitor, last| {
         let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-        let state = State { instance, now: visitor.now() };
+        let state = InstanceSummary { instance, now: visitor.now() };
         live::replaced(&state, last, Next::Later)
     })
     .await
@@ -129,13 +129,10 @@ fn storefront(app_id: AppId) -> DeployMarketStorefront {
     DeployMarketStorefront { app_id, env: None }
 }
 
-/// The handler of a form.
-type Handled = LocalBoxFuture<'static, Answer>;
-
-/// An action that needs only the instance.
+/// The handler of an action that needs only the instance.
 fn act<F: Function>(
     params: fn(InstanceId) -> F,
-) -> impl Fn(Visitor, web::Path<String>, Form) -> Handled + Clone {
+) -> impl Fn(Visitor, web::Path<String>, Form) -> PageFuture + Clone {
     move |visitor, path, form| {
         async move {
             let instance_id: InstanceId = super::super::id(path, "instance")?;
@@ -148,10 +145,10 @@ fn act<F: Function>(
     }
 }
 
-/// Adds a part of a market server, or deploys it again.
+/// The handler that adds a part of a market server, or deploys it again.
 fn add<F: Function>(
     params: fn(AppId) -> F,
-) -> impl Fn(Visitor, web::Path<String>, Form) -> Handled + Clone {
+) -> impl Fn(Visitor, web::Path<String>, Form) -> PageFuture + Clone {
     move |visitor, path, form| {
         async move {
             let instance_id: InstanceId = super::super::id(path, "instance")?;
@@ -165,7 +162,7 @@ fn add<F: Function>(
     }
 }
 
-async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let params = |form: &Form| {
         let resources = Resources { memory_mb: form.get("memoryMb")?, cpus: form.get("cpus")? };
@@ -181,7 +178,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
-async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     let delete_data = form.has("deleteData", "yes");

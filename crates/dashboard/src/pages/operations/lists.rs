@@ -2,9 +2,9 @@
 
 use super::tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
     form::Form,
     list::{CURSOR, Rest, address},
+    response::{Frame, PageResult, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -30,10 +30,10 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/operations/audit", web::get().to(audit));
 }
 
-/// What a person looks for. Each list uses its own fields.
+/// What a person searches for. Each list uses its own fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Wanted {
+struct OperationsQuery {
     query: String,
     user_id: String,
     function: String,
@@ -42,9 +42,9 @@ struct Wanted {
     cursor: String,
 }
 
-impl Wanted {
+impl OperationsQuery {
     fn form(&self) -> Form {
-        let Wanted { query, user_id, function, resource, since, cursor } = self;
+        let OperationsQuery { query, user_id, function, resource, since, cursor } = self;
         Form::search([
             ("query", query),
             ("userId", user_id),
@@ -59,15 +59,15 @@ impl Wanted {
 /// One of the lists: a part of it, and how somebody found it.
 #[derive(Template)]
 #[template(path = "operations_list.html")]
-struct List {
+struct OperationsListPage {
     frame: Frame,
     here: &'static str,
     form: Form,
-    items: Items,
+    items: ListItems,
     rest: Rest,
 }
 
-enum Items {
+enum ListItems {
     /// The search was refused.
     None,
     Users(Vec<User>),
@@ -76,7 +76,7 @@ enum Items {
     Audit(Vec<AuditEvent>),
 }
 
-impl List {
+impl OperationsListPage {
     fn tiers(&self) -> [(Tier, &'static str); 4] {
         [
             (Tier::Free, "free"),
@@ -88,11 +88,11 @@ impl List {
 
     fn is_empty(&self) -> bool {
         match &self.items {
-            Items::None => false,
-            Items::Users(items) => items.is_empty(),
-            Items::Organizations(items) => items.is_empty(),
-            Items::Projects(items) => items.is_empty(),
-            Items::Audit(items) => items.is_empty(),
+            ListItems::None => false,
+            ListItems::Users(items) => items.is_empty(),
+            ListItems::Organizations(items) => items.is_empty(),
+            ListItems::Projects(items) => items.is_empty(),
+            ListItems::Audit(items) => items.is_empty(),
         }
     }
 
@@ -111,40 +111,44 @@ impl List {
 async fn show<F, T>(
     visitor: &Visitor,
     here: &'static str,
-    wanted: Wanted,
+    query: OperationsQuery,
     refused: Option<Form>,
     params: fn(&Form) -> Result<F, Fault>,
-    items: fn(Vec<T>) -> Items,
-) -> Answer
+    items: fn(Vec<T>) -> ListItems,
+) -> PageResult
 where
     F: Function<Reply = Page<T>>,
 {
-    let (found, mut form) = visitor.search(wanted.form(), params).await?;
+    let (found, mut form) = visitor.search(query.form(), params).await?;
     let rest = match &found {
         None => Rest::of(&Page::<T>::new(Vec::new(), None), here, &form),
         Some(page) => Rest::of(page, here, &form),
     };
-    let items = found.map_or(Items::None, |page| items(page.items));
+    let items = found.map_or(ListItems::None, |page| items(page.items));
     if let Some(refused) = refused {
         form = refused.beside(form);
     }
     let frame = tab(visitor, here.trim_start_matches("/operations")).await?;
-    form_page(&form.clone(), &List { frame, here, form, items, rest })
+    form_page(&form.clone(), &OperationsListPage { frame, here, form, items, rest })
 }
 
-async fn users(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    users_with(&visitor, wanted.into_inner(), None).await
+async fn users(visitor: Visitor, query: web::Query<OperationsQuery>) -> PageResult {
+    users_with(&visitor, query.into_inner(), None).await
 }
 
-async fn users_with(visitor: &Visitor, wanted: Wanted, refused: Option<Form>) -> Answer {
+async fn users_with(
+    visitor: &Visitor,
+    query: OperationsQuery,
+    refused: Option<Form>,
+) -> PageResult {
     let params = |form: &Form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(GetUsers { query, limit: Limit::default(), cursor })
     };
-    show(visitor, "/operations/users", wanted, refused, params, Items::Users).await
+    show(visitor, "/operations/users", query, refused, params, ListItems::Users).await
 }
 
-async fn set_tier(visitor: Visitor, form: Form) -> Answer {
+async fn set_tier(visitor: Visitor, form: Form) -> PageResult {
     let params =
         |form: &Form| Ok(SetTier { user_id: form.get("userId")?, tier: form.get("tier")? });
     match visitor.send(&form, params).await {
@@ -152,50 +156,54 @@ async fn set_tier(visitor: Visitor, form: Form) -> Answer {
             let note = format!("{} has the tier {}.", user.email, crate::pages::name(&user.tier));
             done(&address("/operations/users", [("query", user.email.as_str())]), &note)
         }
-        Err(fault) => users_with(&visitor, Wanted::default(), Some(form.refused(fault))).await,
+        Err(fault) => {
+            users_with(&visitor, OperationsQuery::default(), Some(form.refused(fault))).await
+        }
     }
 }
 
 /// The page after an account was made: the only one that shows its link.
 #[derive(Template)]
 #[template(path = "user_made.html")]
-struct Made {
+struct UserMadePage {
     frame: Frame,
     made: CreatedUser,
 }
 
-async fn create_user(visitor: Visitor, form: Form) -> Answer {
+async fn create_user(visitor: Visitor, form: Form) -> PageResult {
     let params =
         |form: &Form| Ok(CreateUser { email: form.get("email")?, name: form.get("name")? });
     match visitor.send(&form, params).await {
         Ok(made) => {
             let frame = Frame::of(&visitor, "New account").await?;
-            page(&Made { frame: frame.below("Operations", "/operations"), made })
+            page(&UserMadePage { frame: frame.below("Operations", "/operations"), made })
         }
-        Err(fault) => users_with(&visitor, Wanted::default(), Some(form.refused(fault))).await,
+        Err(fault) => {
+            users_with(&visitor, OperationsQuery::default(), Some(form.refused(fault))).await
+        }
     }
 }
 
-async fn organizations(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let (here, wanted) = ("/operations/organizations", wanted.into_inner());
+async fn organizations(visitor: Visitor, query: web::Query<OperationsQuery>) -> PageResult {
+    let (here, query) = ("/operations/organizations", query.into_inner());
     let params = |form: &Form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(GetOrganizations { query, limit: Limit::default(), cursor })
     };
-    show(&visitor, here, wanted, None, params, Items::Organizations).await
+    show(&visitor, here, query, None, params, ListItems::Organizations).await
 }
 
-async fn projects(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let (here, wanted) = ("/operations/projects", wanted.into_inner());
+async fn projects(visitor: Visitor, query: web::Query<OperationsQuery>) -> PageResult {
+    let (here, query) = ("/operations/projects", query.into_inner());
     let params = |form: &Form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(GetAllProjects { query, limit: Limit::default(), cursor })
     };
-    show(&visitor, here, wanted, None, params, Items::Projects).await
+    show(&visitor, here, query, None, params, ListItems::Projects).await
 }
 
-async fn audit(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let (here, wanted) = ("/operations/audit", wanted.into_inner());
+async fn audit(visitor: Visitor, query: web::Query<OperationsQuery>) -> PageResult {
+    let (here, query) = ("/operations/audit", query.into_inner());
     let params = |form: &Form| {
         Ok(GetAuditLog {
             user_id: form.get("userId")?,
@@ -206,5 +214,5 @@ async fn audit(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
             cursor: form.get(CURSOR)?,
         })
     };
-    show(&visitor, here, wanted, None, params, Items::Audit).await
+    show(&visitor, here, query, None, params, ListItems::Audit).await
 }

@@ -4,10 +4,10 @@
 mod lists;
 
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
     list::{CURSOR, address},
     live::{self, Next, Update},
+    response::{Frame, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -24,8 +24,8 @@ use contract::{
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The pauses between two looks at the state and at the actors. Each look is a call of the person, so
-/// one page makes thirty calls a minute.
+/// The pauses between two readings of the state and of the actors. Each reading is a call of the
+/// person, so one page makes thirty calls a minute.
 const STATE_EVERY: Duration = Duration::from_secs(3);
 const ACTORS_EVERY: Duration = Duration::from_secs(6);
 
@@ -61,19 +61,19 @@ pub async fn tab(visitor: &Visitor, here: &str) -> Result<Frame, Refused> {
     Ok(frame.with_tabs("Operations", ("/operations", here), TABS))
 }
 
-/// The actors that a person looks for.
+/// The actors that a person searches for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct ActorsQuery {
     kind: String,
     state: String,
     query: String,
     cursor: String,
 }
 
-impl Wanted {
+impl ActorsQuery {
     fn form(&self) -> Form {
-        let Wanted { kind, state, query, cursor } = self;
+        let ActorsQuery { kind, state, query, cursor } = self;
         Form::search([("kind", kind), ("state", state), ("query", query), (CURSOR, cursor)])
     }
 }
@@ -81,12 +81,12 @@ impl Wanted {
 /// What is replaced while the page is open: the attention list and the figures.
 #[derive(Template)]
 #[template(path = "operations_state.html")]
-struct State<'a> {
+struct OverviewSummary<'a> {
     frame: &'a Frame,
     overview: &'a Overview,
 }
 
-impl State<'_> {
+impl OverviewSummary<'_> {
     /// When the service started, to the second.
     fn started(&self) -> contract::Timestamp {
         let up = Duration::from_millis(self.overview.readiness.uptime_ms);
@@ -95,7 +95,7 @@ impl State<'_> {
     }
 
     /// The page on which a person can do something about an entry, and what its link says.
-    fn place(entry: &Attention) -> Option<(String, &'static str)> {
+    fn link(entry: &Attention) -> Option<(String, &'static str)> {
         let app = format!("/apps/{}", entry.app_id?);
         let subject = entry.subject.as_deref().unwrap_or_default();
         Some(match (entry.reason, subject.split_once('_').map(|(kind, _)| kind)) {
@@ -131,12 +131,12 @@ impl State<'_> {
 /// The actors, which are replaced while the page is open.
 #[derive(Template)]
 #[template(path = "operations_actors.html")]
-struct Actors<'a> {
+struct ActorTable<'a> {
     frame: &'a Frame,
     actors: &'a ActorList,
 }
 
-impl Actors<'_> {
+impl ActorTable<'_> {
     /// The message in hand, and for how long.
     fn handling(actor: &Actor) -> String {
         actor.handling.as_ref().map_or_else(String::new, |handling| {
@@ -156,16 +156,16 @@ fn lasted(ms: u64) -> String {
 
 #[derive(Template)]
 #[template(path = "operations.html")]
-struct Show {
+struct OperationsPage {
     frame: Frame,
     overview: Overview,
     /// `None` if the search was refused.
     actors: Option<ActorList>,
     form: Form,
-    wanted: Wanted,
+    query: ActorsQuery,
 }
 
-impl Show {
+impl OperationsPage {
     fn states(&self) -> [(&'static str, &'static str); 4] {
         [
             ("running", ActorState::Running),
@@ -177,42 +177,42 @@ impl Show {
     }
 
     fn state_html(&self) -> askama::Result<String> {
-        State { frame: &self.frame, overview: &self.overview }.render()
+        OverviewSummary { frame: &self.frame, overview: &self.overview }.render()
     }
 
     fn actors_html(&self, actors: &ActorList) -> askama::Result<String> {
-        Actors { frame: &self.frame, actors }.render()
+        ActorTable { frame: &self.frame, actors }.render()
     }
 
     fn actors_address(&self) -> String {
-        address("/operations/actors", self.wanted.form().fields())
+        address("/operations/actors", self.query.form().fields())
     }
 
     fn next(&self) -> Option<String> {
         let cursor = self.actors.as_ref()?.next_cursor.as_ref()?.encode();
-        let form = self.wanted.form();
+        let form = self.query.form();
         let filters = form.fields().filter(|(name, _)| *name != CURSOR);
         Some(address("/operations", filters.chain([(CURSOR, cursor.as_str())])))
     }
 }
 
-async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    show_with(&visitor, wanted.into_inner(), None).await
+async fn show(visitor: Visitor, query: web::Query<ActorsQuery>) -> PageResult {
+    show_with(&visitor, query.into_inner(), None).await
 }
 
-async fn show_with(visitor: &Visitor, wanted: Wanted, refused: Option<Fault>) -> Answer {
+async fn show_with(visitor: &Visitor, query: ActorsQuery, refused: Option<Fault>) -> PageResult {
     let overview = visitor.read(&GetOverview {}).await?;
-    let (actors, mut form) = find_actors(visitor, &wanted).await?;
+    let (actors, mut form) = find_actors(visitor, &query).await?;
     if let Some(fault) = refused {
         form = form.refused(fault);
     }
     let frame = tab(visitor, "").await?;
-    form_page(&form.clone(), &Show { frame, overview, actors, form, wanted })
+    form_page(&form.clone(), &OperationsPage { frame, overview, actors, form, query })
 }
 
 async fn find_actors(
     visitor: &Visitor,
-    wanted: &Wanted,
+    query: &ActorsQuery,
 ) -> Result<(Option<ActorList>, Form), Refused> {
     let params = |form: &Form| {
         Ok(GetActors {
@@ -223,53 +223,53 @@ async fn find_actors(
             cursor: form.get(CURSOR)?,
         })
     };
-    visitor.search(wanted.form(), params).await
+    visitor.search(query.form(), params).await
 }
 
-async fn state(visitor: Visitor) -> Answer {
+async fn state(visitor: Visitor) -> PageResult {
     live::stream(visitor, STATE_EVERY, async |visitor, last| {
         let overview = visitor.read(&GetOverview {}).await?;
         let frame = Frame::of(visitor, "").await?;
-        live::replaced(&State { frame: &frame, overview: &overview }, last, Next::Later)
+        live::replaced(&OverviewSummary { frame: &frame, overview: &overview }, last, Next::Later)
     })
     .await
 }
 
-async fn actors(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let wanted = wanted.into_inner();
+async fn actors(visitor: Visitor, query: web::Query<ActorsQuery>) -> PageResult {
+    let query = query.into_inner();
     live::stream(visitor, ACTORS_EVERY, async move |visitor, last| {
-        let (actors, _) = find_actors(visitor, &wanted).await?;
+        let (actors, _) = find_actors(visitor, &query).await?;
         let Some(actors) = actors else { return Ok((Update::None, Next::Never)) };
         let frame = Frame::of(visitor, "").await?;
-        live::replaced(&Actors { frame: &frame, actors: &actors }, last, Next::Later)
+        live::replaced(&ActorTable { frame: &frame, actors: &actors }, last, Next::Later)
     })
     .await
 }
 
-async fn restart(visitor: Visitor, form: Form) -> Answer {
+async fn restart(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RestartActor { actor_id: form.get("actorId")? });
     match visitor.send(&form, params).await {
         Ok(actor) => done("/operations", format!("The actor {} is restarted.", actor.id)),
-        Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
+        Err(fault) => show_with(&visitor, ActorsQuery::default(), Some(fault)).await,
     }
 }
 
-async fn settle(visitor: Visitor, form: Form) -> Answer {
+async fn settle(visitor: Visitor, form: Form) -> PageResult {
     let params =
         |form: &Form| Ok(SettleCheckout { reference: form.get("reference")?, by_hand: None });
     match visitor.send(&form, params).await {
         Ok(checkout) => {
             done("/operations", format!("The payment {} is being settled.", checkout.reference))
         }
-        Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
+        Err(fault) => show_with(&visitor, ActorsQuery::default(), Some(fault)).await,
     }
 }
 
-async fn verify(visitor: Visitor, form: Form) -> Answer {
+async fn verify(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(VerifyBackup { backup_id: form.get("backupId")? });
     match visitor.send(&form, params).await {
         Ok(backup) => done("/operations", format!("The backup {} is being verified.", backup.id)),
-        Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
+        Err(fault) => show_with(&visitor, ActorsQuery::default(), Some(fault)).await,
     }
 }
 

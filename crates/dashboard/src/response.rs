@@ -1,4 +1,4 @@
-//! Answers: pages, redirections, and refusals.
+//! Responses: pages, redirections, and refusals.
 
 use crate::{
     cookies,
@@ -15,10 +15,14 @@ use contract::{
     Fault, Timestamp,
     authentication::{Role, User},
 };
+use futures_util::future::LocalBoxFuture;
 use std::fmt;
 
-/// What a handler answers.
-pub type Answer = Result<HttpResponse, Refused>;
+/// What a handler gives.
+pub type PageResult = Result<HttpResponse, Refused>;
+
+/// What a handler gives later that is made by a function.
+pub type PageFuture = LocalBoxFuture<'static, PageResult>;
 
 /// A call was refused. The guard makes a page of it.
 #[derive(Debug)]
@@ -186,24 +190,24 @@ impl Frame {
 }
 
 /// A page.
-pub fn page(content: &impl Template) -> Answer {
+pub fn page(content: &impl Template) -> PageResult {
     page_with(StatusCode::OK, content)
 }
 
 /// A page with a form, with the status that the service gave what was entered.
-pub fn form_page(form: &Form, content: &impl Template) -> Answer {
+pub fn form_page(form: &Form, content: &impl Template) -> PageResult {
     page_with(StatusCode::from_u16(form.status()).unwrap_or(StatusCode::BAD_REQUEST), content)
 }
 
-pub fn page_with(status: StatusCode, content: &impl Template) -> Answer {
+pub fn page_with(status: StatusCode, content: &impl Template) -> PageResult {
     let html = content.render().map_err(|_| Refused(Fault::Internal))?;
-    let mut answer = HttpResponse::build(status);
-    answer.content_type("text/html; charset=utf-8");
-    Ok(answer.body(html))
+    let mut response = HttpResponse::build(status);
+    response.content_type("text/html; charset=utf-8");
+    Ok(response.body(html))
 }
 
 /// Leads to another page after a form, and says there what the form did.
-pub fn done(to: &str, note: impl Into<Note>) -> Answer {
+pub fn done(to: &str, note: impl Into<Note>) -> PageResult {
     Ok(leads_to(to, note))
 }
 
@@ -213,12 +217,12 @@ pub fn leads_to(to: &str, note: impl Into<Note>) -> HttpResponse {
 }
 
 /// Leads to another page with a new session, or without one.
-pub fn with_session(to: &str, session: Cookie<'static>) -> Answer {
+pub fn with_session(to: &str, session: Cookie<'static>) -> PageResult {
     Ok(see(to).cookie(session).finish())
 }
 
 fn see(to: &str) -> actix_web::HttpResponseBuilder {
-    let mut answer = HttpResponse::SeeOther();
-    answer.insert_header((header::LOCATION, to.to_owned()));
-    answer
+    let mut response = HttpResponse::SeeOther();
+    response.insert_header((header::LOCATION, to.to_owned()));
+    response
 }
