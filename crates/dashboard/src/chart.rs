@@ -82,7 +82,7 @@ mod tests {
         let chart = drawn(&[(240, 50.0), (239, 100.0), (1, 25.0)], 0.0).unwrap();
         assert_eq!(chart.path, "M0.0 60.0h.1L2.5 0.0M600.0 90.0h.1");
         assert_eq!((chart.highest.as_str(), chart.last.as_str()), ("100 %", "25 %"));
-        // The highest of one column, below the edge that was asked for.
+        // The highest of one column, below the edge that the call gave.
         let chart = drawn(&[(0, 10.0), (0, 30.0), (0, 20.0)], 60.0).unwrap();
         assert_eq!(chart.path, "M600.0 60.0h.1");
         assert_eq!(drawn(&[(0, 0.0)], 0.0).unwrap().path, "M600.0 120.0h.1");

@@ -182,7 +182,7 @@ async fn open_known(visitor: &Visitor, app_id: AppId, form: &Form) -> Result<Upl
     open_upload(visitor, app_id, form.value("fileName"), Some(known)).await
 }
 
-/// Opens an upload for a script, which sends the bytes in parts itself. Answers JSON.
+/// Opens an upload for a script, which sends the bytes in parts itself. The response is JSON.
 async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
     Ok(match open_known(&visitor, app_id, &form).await {
@@ -191,7 +191,7 @@ async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResu
     })
 }
 
-/// Verifies what a script sent. Answers JSON.
+/// Verifies what a script sent. The response is JSON.
 async fn finalize(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let id: ArtifactId = super::id(path, "artifact")?;
     let hash = form.get("sha256")?;

@@ -68,7 +68,7 @@ async fn find(
     };
     let menu =
         MENU.iter().map(|(label, address)| ("Page", (*label).to_owned(), (*address).to_owned()));
-    // The service looks for one word, in all projects; the others are looked for here.
+    // The service searches all projects for one word; this searches what it found for the others.
     let longest = words.iter().max_by_key(|word| word.len()).and_then(|word| word.parse().ok());
     let all =
         GetProjects { organization_id: None, query: longest, limit: Limit::MOST, cursor: None };

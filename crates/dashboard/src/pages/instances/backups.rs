@@ -59,7 +59,7 @@ impl BackupsPage {
         }
     }
 
-    /// Whether something is under way, so that another look shows more.
+    /// Whether something is under way, so that the page shows more when it is loaded again.
     fn changes(&self) -> bool {
         let runs = |restore: &Option<Restore>| {
             restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)

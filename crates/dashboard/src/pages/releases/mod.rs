@@ -1,10 +1,12 @@
-//! The releases of an app: made of artifacts, published, rolled out and rolled back.
+//! The releases of an app: made of artifacts, published and rolled out. [`rollback`] rolls them back.
+
+mod rollback;
 
 use super::{apps::AppTab, artifacts};
 use crate::{
     form::Form,
     list::{CURSOR, ListPart},
-    response::{Frame, Note, PageFuture, PageResult, Refused, Tone, done, form_page, page},
+    response::{Frame, Note, PageFuture, PageResult, Refused, Tone, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -15,7 +17,7 @@ use contract::{
     releases::{
         CheckRelease, CreateRelease, DeleteRelease, GetRelease, GetReleases, HaltRollout,
         Publication, PublicationState, PublishRelease, Release, ReleaseState, ResumeRollout,
-        Rollback, RollbackRelease, SetRollout, Target,
+        SetRollout, Target,
     },
 };
 use futures_util::future::FutureExt;
@@ -30,9 +32,8 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/releases/{id}/halt", web::post().to(act(halt)))
         .route("/releases/{id}/resume", web::post().to(act(resume)))
         .route("/releases/{id}/check", web::post().to(act(check)))
-        .route("/releases/{id}/delete", web::post().to(delete))
-        .route("/releases/{id}/rollback", web::get().to(plan))
-        .route("/releases/{id}/rollback", web::post().to(roll_back));
+        .route("/releases/{id}/delete", web::post().to(delete));
+    rollback::configure(app);
 }
 
 /// Whether an app has a release.
@@ -370,43 +371,6 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     };
     match visitor.send(&form, params).await {
         Ok(_) => done(&format!("/apps/{}/releases", release.app_id), "The release is deleted."),
-        Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
-    }
-}
-
-#[derive(Template)]
-#[template(path = "rollback.html")]
-struct RollbackPage {
-    frame: Frame,
-    plan: Rollback,
-}
-
-/// Shows what a rollback does, before it is done.
-async fn plan(visitor: Visitor, path: web::Path<String>) -> PageResult {
-    let release_id: ReleaseId = super::id(path, "release")?;
-    let dry = RollbackRelease { release_id, to_release_id: None, dry_run: true };
-    let plan = visitor.read(&dry).await?;
-    let title = format!("Roll back {}", plan.release.version);
-    let frame = frame_of(&visitor, &plan.release, &title).await?;
-    let frame = frame.below(&plan.release.version, at(release_id));
-    page(&RollbackPage { frame, plan })
-}
-
-async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
-    let release_id: ReleaseId = super::id(path, "release")?;
-    let back = visitor.read(&GetRelease { release_id }).await?;
-    let params = |_: &Form| Ok(RollbackRelease { release_id, to_release_id: None, dry_run: false });
-    match visitor.send(&form, params).await {
-        Ok(Rollback { release, .. }) if release.id == release_id => {
-            done(&at(release_id), format!("{} was withdrawn. No user had got it.", back.version))
-        }
-        Ok(Rollback { release, .. }) => done(
-            &at(release.id),
-            format!(
-                "{} serves {} again. {} was rolled back.",
-                release.channel, release.version, back.version
-            ),
-        ),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
 }
