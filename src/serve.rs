@@ -3,7 +3,7 @@
 use crate::{
     config::ServeArgs,
     http::{
-        self, Edge, Place, Shared,
+        self, ConnectionPermit, Edge, Shared,
         dashboard::Pages,
         fast_path,
         paced::Paced,
@@ -249,7 +249,7 @@ async fn router_of_long_calls(
     told.await.map_err(|_| "the thread of long calls did not start".into())
 }
 
-type Connect = fn(&Shared, IpAddr) -> Result<Place, Fault>;
+type Connect = fn(&Shared, IpAddr) -> Result<ConnectionPermit, Fault>;
 
 /// Where a server listens, and what it shares with the others of this process.
 struct Listener {

@@ -29,7 +29,7 @@ use actors::{
     runtime::directory::Rules,
 };
 use app_stores::{
-    GoogleAddresses, Store, app_store::AppStore, firebase::Firebase, google_play::GooglePlay,
+    AnyStore, GoogleAddresses, app_store::AppStore, firebase::Firebase, google_play::GooglePlay,
     testflight::Testflight,
 };
 use commerce::Vendure;
@@ -205,17 +205,17 @@ async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, St
 }
 
 /// The stores that publish apps.
-fn stores(args: &StoreArgs) -> Result<HashMap<Target, Arc<dyn Store>>, String> {
+fn stores(args: &StoreArgs) -> Result<HashMap<Target, Arc<dyn AnyStore>>, String> {
     let google = GoogleAddresses {
         play: args.google_play_url.clone(),
         firebase: args.firebase_url.clone(),
         token: args.google_token_url.clone(),
     };
     let apple = &args.app_store_connect_url;
-    let play: Arc<dyn Store> = Arc::new(GooglePlay::new(&google)?);
-    let firebase: Arc<dyn Store> = Arc::new(Firebase::new(&google)?);
-    let app_store: Arc<dyn Store> = Arc::new(AppStore::new(apple)?);
-    let testflight: Arc<dyn Store> = Arc::new(Testflight::new(apple)?);
+    let play: Arc<dyn AnyStore> = Arc::new(GooglePlay::new(&google)?);
+    let firebase: Arc<dyn AnyStore> = Arc::new(Firebase::new(&google)?);
+    let app_store: Arc<dyn AnyStore> = Arc::new(AppStore::new(apple)?);
+    let testflight: Arc<dyn AnyStore> = Arc::new(Testflight::new(apple)?);
     Ok(HashMap::from([
         (Target::GooglePlay, play),
         (Target::FirebaseAppDistribution, firebase),

@@ -3,7 +3,7 @@
 use crate::support::service::Service;
 use actors::{
     kinds::{
-        delivery::builds::{Builds, Place, State},
+        delivery::builds::{BuildPlace, Builds, State},
         events::deliveries::{Deliveries, State as Delivery},
     },
     ports::random::Random,
@@ -84,7 +84,7 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
                 build: Build { state: BuildState::Cancelled, finished_at: Some(now), ..build },
                 organization: None,
                 limit_seconds: 60,
-                place: Place::Runner,
+                place: BuildPlace::Runner,
                 plan: None,
                 planned_at: None,
                 queued_until: now,

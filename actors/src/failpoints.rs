@@ -7,15 +7,15 @@ use crate::{
 use contract::{
     Fault, Serves,
     authentication::Empty,
-    failpoints::{Failpoint, Place},
+    failpoints::{Failpoint, PanicPoint},
 };
 
 impl Serves<Failpoint> for Platform {
     async fn serve(&self, cx: &Call, p: Failpoint) -> Result<Empty, Fault> {
         match p.place {
             #[allow(clippy::panic, reason = "it is what this function is for")]
-            Place::Serve => panic!("{}", p.message),
-            Place::Owner => {
+            PanicPoint::Serve => panic!("{}", p.message),
+            PanicPoint::Owner => {
                 let command = projects::Command::Panic(p.message.to_string());
                 cx.to::<Projects>(p.project_id).change(command, |_| Ok(Empty {})).await
             }

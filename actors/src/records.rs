@@ -20,7 +20,7 @@ use crate::{
     ports::sealed,
     runtime::{
         audit::Event,
-        clock_watch::Seen,
+        clock_watch::ClockReading,
         ref_count::RefCount,
         reindex::IndexVersion,
         resource::Resource,
@@ -60,7 +60,7 @@ macro_rules! side_records {
         }
 
         /// Visits every kind of resource, then every kind of side record.
-        pub fn visit<V: Visitor>(visitor: &mut V) -> Result<(), V::Error> {
+        pub fn visit<V: RecordVisitor>(visitor: &mut V) -> Result<(), V::Error> {
             table::visit(&mut Kinds(visitor))?;
             $(visitor.side_record::<$record>()?;)+
             Ok(())
@@ -85,13 +85,13 @@ side_records! {
     StoredReply { stored: "replay", key: String }
     Event { stored: "audit", key: EventId, cached: false }
     ForwardedRequest { stored: "forwardedRequest", key: String }
-    Seen { stored: "clockSeen", key: String }
+    ClockReading { stored: "clockSeen", key: String }
     IndexVersion { stored: "indexVersion", key: String }
     Installation { stored: "installation", key: This }
 }
 
 /// Code that runs once for each kind of record, until an error.
-pub trait Visitor {
+pub trait RecordVisitor {
     type Error;
     fn resource<R: Resource>(&mut self) -> Result<(), Self::Error>;
     fn side_record<R: SideRecord>(&mut self) -> Result<(), Self::Error>;
@@ -100,7 +100,7 @@ pub trait Visitor {
 /// Visits the kinds of resources for a visitor of all records.
 struct Kinds<'a, V>(&'a mut V);
 
-impl<V: Visitor> table::Visitor for Kinds<'_, V> {
+impl<V: RecordVisitor> table::KindVisitor for Kinds<'_, V> {
     type Error = V::Error;
 
     fn visit<R: Owned>(&mut self) -> Result<(), V::Error> {
@@ -121,7 +121,7 @@ struct Search<'a> {
     found: bool,
 }
 
-impl Visitor for Search<'_> {
+impl RecordVisitor for Search<'_> {
     type Error = StoreError;
 
     fn resource<R: Resource>(&mut self) -> Result<(), StoreError> {

@@ -5,7 +5,7 @@
 
 use contract::endpoint::sources::{MAX_FILES, MAX_UNPACKED};
 use flate2::read::GzDecoder;
-use repository::folder::{FolderKind, LARGEST_PACKAGE_FILE, Seen, is_package_file};
+use repository::folder::{FolderContents, FolderKind, LARGEST_PACKAGE_FILE, is_package_file};
 use std::{
     collections::HashSet,
     io::{self, Read, Write},
@@ -40,7 +40,7 @@ fn refused(why: impl Into<String>) -> ArchiveError {
 
 /// Checks a whole archive of `packed` bytes, and returns how its folder is built.
 pub fn check(archive: impl Read, packed: u64) -> Result<FolderKind, ArchiveError> {
-    let mut seen = Seen::default();
+    let mut seen = FolderContents::default();
     each_file(archive, packed, |file, content| {
         let mut kept = Vec::new();
         if is_package_file(&file.path) {

@@ -7,7 +7,7 @@
 use actors::{
     ports::{
         PortError,
-        binaries::{Binaries, Content, Examined},
+        binaries::{AppMetadata, Binaries, Examined},
     },
     runtime::turns::{Tenant, Turns},
 };
@@ -291,7 +291,7 @@ fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
         ArtifactKind::Aab => app_inspect::Kind::Aab,
     };
     let content = match app_inspect::inspect(path, kind, &app_inspect::Limits::default()) {
-        Ok(report) => Ok(Content {
+        Ok(report) => Ok(AppMetadata {
             identifier: report.identifier,
             version: report.version,
             build_number: report.build_number,

@@ -2,7 +2,7 @@
 
 use crate::process;
 use actors::{
-    ports::credentials::{CredentialContents, CredentialFiles, Refused, Secret, Upload},
+    ports::credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused, Secret},
     runtime::turns::{NoTurn, Tenant, Turns},
 };
 use app_stores::{AppStoreConnectKey, Pem, ServiceAccount};
@@ -35,7 +35,7 @@ impl CredentialFiles for CredentialOpener {
     async fn open(
         &self,
         tenant: Tenant,
-        upload: Upload,
+        upload: CredentialUpload,
         now: Timestamp,
     ) -> Result<Result<CredentialContents, Refused>, NoTurn> {
         let turn = self.0.take(tenant).await?;
@@ -62,28 +62,29 @@ fn text(password: Option<&PasswordAttempt>) -> &str {
     password.map_or("", PasswordAttempt::as_str)
 }
 
-fn open(upload: &Upload, now: Timestamp) -> Result<CredentialContents, Refused> {
-    let Upload { kind, data, password, profile, alias, key_password, key_id, issuer_id } = upload;
+fn open(upload: &CredentialUpload, now: Timestamp) -> Result<CredentialContents, Refused> {
+    let CredentialUpload { kind, data, password, profile, alias, key_password, key_id, issuer_id } =
+        upload;
     let password = text(password.as_ref());
     let profile = profile.as_deref().unwrap_or_default();
     let file = match kind {
         CredentialKind::IosSigning => {
-            credentials::Upload::IosSigning { p12: data, password, profile }
+            credentials::UploadedFiles::IosSigning { p12: data, password, profile }
         }
-        CredentialKind::AndroidKeystore => credentials::Upload::AndroidKeystore {
+        CredentialKind::AndroidKeystore => credentials::UploadedFiles::AndroidKeystore {
             keystore: data,
             password,
             alias: alias.as_deref(),
             key_password: key_password.as_ref().map(PasswordAttempt::as_str),
         },
-        CredentialKind::AppStoreConnectKey => credentials::Upload::AppStoreConnectKey {
+        CredentialKind::AppStoreConnectKey => credentials::UploadedFiles::AppStoreConnectKey {
             p8: data,
             file_name: None,
             key_id: key_id.as_deref(),
             issuer_id: issuer_id.as_deref(),
         },
         CredentialKind::GoogleServiceAccount | CredentialKind::FirebaseServiceAccount => {
-            credentials::Upload::GoogleServiceAccount { json: data }
+            credentials::UploadedFiles::GoogleServiceAccount { json: data }
         }
         CredentialKind::RepositoryHost => return token(data),
         CredentialKind::Paystack => return paystack(data),
@@ -143,7 +144,7 @@ fn provider_key(
 }
 
 /// What is kept of the files, sealed.
-fn secret(upload: &Upload, password: &str, facts: &Facts) -> Result<Secret, Refused> {
+fn secret(upload: &CredentialUpload, password: &str, facts: &Facts) -> Result<Secret, Refused> {
     let pem = || {
         let pem = std::str::from_utf8(&upload.data);
         pem.map(|pem| Pem(pem.to_owned())).map_err(|_| refused("data", "must be text".into()))

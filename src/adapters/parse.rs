@@ -16,7 +16,7 @@ const QUERY_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum length of an error message, in characters.
 const MOST_ERROR: usize = 2_000;
 
-enum Access {
+enum ParseAccess {
     Master,
     Session(Option<String>),
 }
@@ -28,11 +28,11 @@ impl ParseServers for ParseClient {
     async fn functions(&self, server: &ParseServer) -> Result<BTreeSet<String>, ParseError> {
         let query = json!({"query": "{__type(name:\"CloudCodeFunction\"){enumValues{name}}}"});
         let path = server.graphql_path.clone();
-        let in_code = send(server, path, Access::Master, Some(query), QUERY_LIMIT).await?;
+        let in_code = send(server, path, ParseAccess::Master, Some(query), QUERY_LIMIT).await?;
         let in_code = in_code.json().filter(|body| body.get("data").is_some_and(Value::is_object));
         let in_code = in_code.ok_or(ParseError::NoGraphql)?;
         let path = format!("{}/hooks/functions", server.mount_path);
-        let hooks = send(server, path, Access::Master, None, QUERY_LIMIT).await?.json();
+        let hooks = send(server, path, ParseAccess::Master, None, QUERY_LIMIT).await?.json();
         let mut functions = names(in_code.pointer("/data/__type/enumValues"), "name");
         functions.append(&mut names(hooks.as_ref(), "functionName"));
         Ok(functions)
@@ -40,7 +40,7 @@ impl ParseServers for ParseClient {
 
     async fn run(&self, server: &ParseServer, call: FunctionCall) -> Result<Value, ParseError> {
         let path = format!("{}/functions/{}", server.mount_path, call.name);
-        let access = Access::Session(call.session_token);
+        let access = ParseAccess::Session(call.session_token);
         let parameters = Some(Value::Object(call.parameters));
         let answer = send(server, path, access, parameters, FUNCTION_LIMIT).await?;
         if answer.status == 200 {
@@ -68,7 +68,7 @@ impl ParseServers for ParseClient {
 async fn count(server: &ParseServer, class: &str, condition: &Value) -> Result<u64, ParseError> {
     let condition = percent_encode(&condition.to_string());
     let path = format!("{}/classes/{class}?count=1&limit=0&where={condition}", server.mount_path);
-    let answer = send(server, path, Access::Master, None, QUERY_LIMIT).await?;
+    let answer = send(server, path, ParseAccess::Master, None, QUERY_LIMIT).await?;
     let count = answer.json().and_then(|body| body.get("count")?.as_u64());
     count.ok_or_else(|| failure(&answer))
 }
@@ -81,7 +81,7 @@ const OUR_ADDRESS: (&str, &str) = ("x-forwarded-for", "192.0.0.8");
 async fn send(
     server: &ParseServer,
     path: String,
-    access: Access,
+    access: ParseAccess,
     body: Option<Value>,
     within: Duration,
 ) -> Result<LoopbackAnswer, ParseError> {
@@ -91,8 +91,8 @@ async fn send(
         (forwarded, address.to_owned()),
     ];
     headers.extend(match access {
-        Access::Master => server.master_key.clone().map(|key| ("x-parse-master-key", key)),
-        Access::Session(token) => token.map(|token| ("x-parse-session-token", token)),
+        ParseAccess::Master => server.master_key.clone().map(|key| ("x-parse-master-key", key)),
+        ParseAccess::Session(token) => token.map(|token| ("x-parse-session-token", token)),
     });
     let request = LoopbackRequest { port: server.port, path, headers, body, within };
     loopback::send(request).await.map_err(|e| match e {

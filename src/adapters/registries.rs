@@ -2,7 +2,7 @@
 
 use crate::config::hosting::HostingArgs;
 use actors::ports::registries::Registries;
-use container_engine::Login;
+use container_engine::RegistryLogin;
 use data_encoding::BASE64;
 use serde::Deserialize;
 use std::{collections::HashMap, path::Path};
@@ -28,7 +28,7 @@ struct Entry {
     auth: Option<String>,
 }
 
-fn logins(path: &Path) -> Result<HashMap<String, Login>, String> {
+fn logins(path: &Path) -> Result<HashMap<String, RegistryLogin>, String> {
     let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
     let file: DockerConfig = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
     let mut logins = HashMap::new();
@@ -41,7 +41,7 @@ fn logins(path: &Path) -> Result<HashMap<String, Login>, String> {
         let login = text.as_deref().and_then(|text| text.split_once(':'));
         let (username, password) =
             login.ok_or_else(|| format!("the login of {registry} is damaged"))?;
-        let login = Login { username: username.into(), password: password.into() };
+        let login = RegistryLogin { username: username.into(), password: password.into() };
         logins.insert(host(&registry), login);
     }
     Ok(logins)
@@ -74,7 +74,10 @@ mod tests {
                 "registry.example.com:5000": {"auth": "Ym90OnNlY3JldA=="}}, "HttpHeaders": {}}"#,
         );
         let both = both.unwrap();
-        assert_eq!(both["docker.io"], Login { username: "ada".into(), password: "p:w".into() });
+        assert_eq!(
+            both["docker.io"],
+            RegistryLogin { username: "ada".into(), password: "p:w".into() }
+        );
         assert_eq!(both["registry.example.com:5000"].username, "bot");
         let helper = read(r#"{"auths": {"registry.example.com": {}}, "credsStore": "desktop"}"#);
         assert!(helper.unwrap_err().contains("credential helpers are not asked"));

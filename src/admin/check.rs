@@ -17,7 +17,7 @@ use actors::{
         },
         table,
     },
-    records::{self, Visitor},
+    records::{self, RecordVisitor},
     runtime::{
         ref_count::RefCount,
         resource::Resource,
@@ -102,7 +102,7 @@ struct All<'a> {
     gathered: &'a mut Gathered,
 }
 
-impl Visitor for All<'_> {
+impl RecordVisitor for All<'_> {
     type Error = StoreError;
 
     fn resource<R: Resource>(&mut self) -> Result<(), StoreError> {

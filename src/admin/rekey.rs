@@ -9,7 +9,7 @@ use actix_rt::SystemRunner;
 use actors::{
     installation::{Installation, This},
     ports::{random::Random, sealed::Sealer},
-    records::{self, Visitor},
+    records::{self, RecordVisitor},
     runtime::{resource::Resource, side_record::SideRecord},
 };
 use std::path::Path;
@@ -88,7 +88,7 @@ struct Records<'a> {
     sealed: usize,
 }
 
-impl Visitor for Records<'_> {
+impl RecordVisitor for Records<'_> {
     type Error = String;
 
     fn resource<R: Resource>(&mut self) -> Result<(), String> {

@@ -130,15 +130,15 @@ impl Shared {
 
     /// Takes a place for a connection. A trusted proxy has no limit of its own, because many
     /// clients share its address.
-    pub fn connect(&self, peer: IpAddr) -> Result<Place, Fault> {
+    pub fn connect(&self, peer: IpAddr) -> Result<ConnectionPermit, Fault> {
         let all = self.connections.share(self.holder(peer), 1)?;
-        Ok(Place { _of_all: all, _of_dashboard: None })
+        Ok(ConnectionPermit { _of_all: all, _of_dashboard: None })
     }
 
     /// Takes a place for a connection to the dashboard.
-    pub fn connect_to_dashboard(&self, peer: IpAddr) -> Result<Place, Fault> {
+    pub fn connect_to_dashboard(&self, peer: IpAddr) -> Result<ConnectionPermit, Fault> {
         let dashboard = self.dashboard_connections.share(self.holder(peer), 1)?;
-        Ok(Place { _of_dashboard: Some(dashboard), ..self.connect(peer)? })
+        Ok(ConnectionPermit { _of_dashboard: Some(dashboard), ..self.connect(peer)? })
     }
 
     fn holder(&self, peer: IpAddr) -> Option<RateKey> {
@@ -148,7 +148,7 @@ impl Shared {
 }
 
 /// The place of a connection, until it is dropped.
-pub struct Place {
+pub struct ConnectionPermit {
     _of_all: Share,
     _of_dashboard: Option<Share>,
 }

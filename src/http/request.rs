@@ -196,21 +196,21 @@ pub fn method_override(body: &[u8]) -> Option<String> {
 
 /// The bodies that a content type allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum BodyFormat {
     /// JSON, under several content types.
     Json,
     /// The default content type of `curl -d`. The body may be JSON or a form.
     Form,
 }
 
-impl Content {
+impl BodyFormat {
     /// Refuses a form.
     pub fn check(self, body: &[u8]) -> Result<(), Fault> {
         match self {
-            Content::Form if !body.trim_ascii_start().starts_with(b"{") => {
+            BodyFormat::Form if !body.trim_ascii_start().starts_with(b"{") => {
                 Err(Fault::ContentType(FORM.into()))
             }
-            Content::Form | Content::Json => Ok(()),
+            BodyFormat::Form | BodyFormat::Json => Ok(()),
         }
     }
 }
@@ -218,8 +218,8 @@ impl Content {
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Reads the content type. Refuses all that cannot be JSON in UTF-8.
-pub fn content(head: &RequestHead) -> Result<Content, Fault> {
-    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(Content::Json) };
+pub fn content(head: &RequestHead) -> Result<BodyFormat, Fault> {
+    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(BodyFormat::Json) };
     let value = value.to_str().unwrap_or("unreadable text");
     let mut parts = value.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -233,8 +233,8 @@ pub fn content(head: &RequestHead) -> Result<Content, Fault> {
     });
     match kind {
         _ if foreign => Err(Fault::ContentType(value.chars().take(80).collect())),
-        _ if kind_fits => Ok(Content::Json),
-        _ if kind.eq_ignore_ascii_case(FORM) => Ok(Content::Form),
+        _ if kind_fits => Ok(BodyFormat::Json),
+        _ if kind.eq_ignore_ascii_case(FORM) => Ok(BodyFormat::Form),
         _ => Err(Fault::ContentType(value.chars().take(80).collect())),
     }
 }

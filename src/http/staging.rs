@@ -81,7 +81,7 @@ pub(super) struct Writer<'a> {
 }
 
 /// The state of an upload after a request.
-pub(super) struct Stored {
+pub(super) struct StagedUpload {
     pub(super) offset: u64,
     pub(super) length: Option<u64>,
     /// Why the request did not store all its bytes.
@@ -97,7 +97,7 @@ impl Writer<'_> {
         start: u64,
         most: u64,
         digest: Option<[u8; 32]>,
-    ) -> Result<Stored, Fault> {
+    ) -> Result<StagedUpload, Fault> {
         let (chunks, queue) = mpsc::channel::<Bytes>(QUEUE);
         let (durable, mut progress) = mpsc::channel::<u64>(4);
         let machine = self.edge.platform.world.ports.machine.clone();
@@ -131,7 +131,7 @@ impl Writer<'_> {
         // The writer keeps the lock until the record has the offset.
         self.count(offset, length).await?;
         drop(file);
-        Ok(Stored { offset, length, problem })
+        Ok(StagedUpload { offset, length, problem })
     }
 
     /// Records how many bytes are durable.

@@ -19,7 +19,7 @@ use actors::{
     call::rate_limit::{Allowance, RateKey},
     functions::delivery::artifacts::endpoints::{self, check_reachable, durable_offset},
     kinds::delivery::artifacts::{
-        Upload,
+        StoredArtifact,
         address::{self, Use},
     },
 };
@@ -70,7 +70,7 @@ pub(super) fn open(
     req: &HttpRequest,
     edge: &Edge,
     used: Use,
-) -> Result<(ArtifactId, Upload), Fault> {
+) -> Result<(ArtifactId, StoredArtifact), Fault> {
     let platform = &edge.platform;
     let id: ArtifactId = signed(req, edge, used, "artifact")?;
     let upload = endpoints::read_upload(&platform.world, id)?.state.clone();
@@ -108,7 +108,7 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
 }
 
 /// The calls left of the user who created the artifact: a signed URL acts for that user.
-pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
+pub(super) fn makers(edge: &Edge, upload: &StoredArtifact) -> Option<Allowance> {
     let platform = &edge.platform;
     match upload.artifact.provenance.uploaded_by {
         Some(maker) => platform.authn.peek_user(&platform.world, maker),
@@ -152,7 +152,7 @@ pub(super) async fn put(
 }
 
 /// The range that the bytes of a request fill.
-struct Part {
+struct UploadRange {
     start: u64,
     /// One past the last byte, if the request names it.
     end: Option<u64>,
@@ -218,7 +218,7 @@ async fn receive(
 }
 
 /// Whether the upload accepts bytes.
-fn check_open(upload: &Upload) -> Result<(), Fault> {
+fn check_open(upload: &StoredArtifact) -> Result<(), Fault> {
     if upload.artifact.state == ArtifactState::Pending && !upload.is_complete() {
         return Ok(());
     }
@@ -230,13 +230,13 @@ fn check_open(upload: &Upload) -> Result<(), Fault> {
 
 /// Reads `Content-Range: bytes a-b/total`, or takes the whole file. RFC 9530 defines
 /// `Content-Digest`.
-fn read_part(req: &HttpRequest, upload: &Upload) -> Result<Part, Fault> {
+fn read_part(req: &HttpRequest, upload: &StoredArtifact) -> Result<UploadRange, Fault> {
     let text = |name: &str| req.headers().get(name).and_then(|v| v.to_str().ok());
     let length: Option<u64> = text("content-length").and_then(|n| n.parse().ok());
     let digest = text("content-digest").map(read_digest).transpose()?;
     let declared = upload.declared.size;
     let part = match text("content-range") {
-        None => Part { start: 0, end: length, total: length, digest },
+        None => UploadRange { start: 0, end: length, total: length, digest },
         Some(range) => {
             let bad = || Fault::invalid("Content-Range", "must be as in: bytes 0-8388607/12345678");
             let (bytes, total) =
@@ -252,7 +252,7 @@ fn read_part(req: &HttpRequest, upload: &Upload) -> Result<Part, Fault> {
             if !fits {
                 return Err(bad());
             }
-            Part { start: first, end: Some(last + 1), total, digest }
+            UploadRange { start: first, end: Some(last + 1), total, digest }
         }
     };
     match (declared, part.total) {

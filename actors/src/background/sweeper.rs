@@ -3,7 +3,7 @@
 use crate::{
     call::platform::Platform,
     kinds::{
-        table::{self, Owned, Visitor},
+        table::{self, KindVisitor, Owned},
         world::World,
     },
     records,
@@ -113,7 +113,7 @@ struct Sweeps<'a> {
     all: Vec<Sweep<'a>>,
 }
 
-impl Visitor for Sweeps<'_> {
+impl KindVisitor for Sweeps<'_> {
     type Error = Infallible;
 
     fn visit<R: Owned>(&mut self) -> Result<(), Infallible> {

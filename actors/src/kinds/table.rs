@@ -1,6 +1,6 @@
 //! One row for each kind of resource, and the code that follows from the rows: the store records,
 //! the handles of the owners, the look-up of ancestors, the deletion of children, and what is done
-//! once for each kind ([`Visitor`]).
+//! once for each kind ([`KindVisitor`]).
 //!
 //! `under` names the parent kind. `beside` names more kinds by which the resources are indexed.
 
@@ -216,7 +216,7 @@ macro_rules! kinds {
         }
 
         /// Visits every kind.
-        pub fn visit<V: Visitor>(visitor: &mut V) -> Result<(), V::Error> {
+        pub fn visit<V: KindVisitor>(visitor: &mut V) -> Result<(), V::Error> {
             $(visitor.visit::<$kind>()?;)+
             Ok(())
         }
@@ -307,7 +307,7 @@ kinds! {
 }
 
 /// Code that runs once for each kind, until an error.
-pub trait Visitor {
+pub trait KindVisitor {
     type Error;
     fn visit<R: Owned>(&mut self) -> Result<(), Self::Error>;
 }

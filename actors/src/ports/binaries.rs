@@ -39,12 +39,12 @@ pub struct Examined {
     pub size: u64,
     pub sha256: Sha256,
     /// The error says why the file is not valid for its kind.
-    pub content: Result<Content, String>,
+    pub content: Result<AppMetadata, String>,
 }
 
 /// The metadata in the file of an app.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Content {
+pub struct AppMetadata {
     /// Bundle identifier or package name.
     pub identifier: String,
     /// `CFBundleShortVersionString` or `versionName`. An Android app may leave it out.

@@ -20,13 +20,13 @@ pub trait CredentialFiles: Send + Sync {
     async fn open(
         &self,
         tenant: Tenant,
-        upload: Upload,
+        upload: CredentialUpload,
         now: Timestamp,
     ) -> Result<Result<CredentialContents, Refused>, NoTurn>;
 }
 
 /// A file as somebody uploads it.
-pub struct Upload {
+pub struct CredentialUpload {
     pub kind: CredentialKind,
     pub data: Vec<u8>,
     pub password: Option<PasswordAttempt>,

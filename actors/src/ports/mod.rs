@@ -32,7 +32,7 @@ use self::{
     sources::Sources, upstream::Upstream,
 };
 use crate::runtime::clock::Clock;
-use app_stores::Store;
+use app_stores::AnyStore;
 use commerce::Shop;
 use container_engine::{Engine, EngineError};
 use contract::{checkouts::PaymentProvider, releases::Target};
@@ -73,7 +73,7 @@ pub struct Ports {
     pub binaries: Arc<dyn Binaries>,
     pub mail: Arc<dyn Mail>,
     /// The stores that publish apps.
-    pub stores: Arc<HashMap<Target, Arc<dyn Store>>>,
+    pub stores: Arc<HashMap<Target, Arc<dyn AnyStore>>>,
     pub credential_files: Arc<dyn CredentialFiles>,
     /// The providers that take payments.
     pub payments: Arc<HashMap<PaymentProvider, Arc<dyn Provider>>>,

@@ -1,6 +1,6 @@
 //! The configured registries: mirrors of repositories, and credentials.
 
-use container_engine::Login;
+use container_engine::RegistryLogin;
 use contract::text::{ImageDigest, ImageRepository, ImageTag};
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ pub struct Registries {
     /// Maps a repository to the repository that stands in for it, such as a mirror.
     pub instead: HashMap<String, String>,
     /// The credentials for each registry, by host.
-    pub logins: HashMap<String, Login>,
+    pub logins: HashMap<String, RegistryLogin>,
 }
 
 impl Registries {
@@ -30,7 +30,7 @@ impl Registries {
     }
 
     /// The credentials for the registry of a reference.
-    pub fn login(&self, reference: &str) -> Option<&Login> {
+    pub fn login(&self, reference: &str) -> Option<&RegistryLogin> {
         self.logins.get(host(reference))
     }
 }

@@ -50,12 +50,12 @@ pub struct Remote {
     pub url: GitUrl,
     pub revision: Revision,
     /// `None`: everybody may read it.
-    pub credential: Option<Credential>,
+    pub credential: Option<GitCredential>,
 }
 
 /// The permission to read a repository.
 #[derive(Debug)]
-pub enum Credential {
+pub enum GitCredential {
     /// For https.
     Token(AccessToken),
     /// For ssh.

@@ -5,7 +5,7 @@ use super::{
     advisories::Advisories,
     attestations::{Attestations, Attested},
     binaries::{Binaries, Examined},
-    credentials::{CredentialContents, CredentialFiles, Refused, Upload},
+    credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
     dumps::{DumpError, Dumps, Written},
     folders::Folders,
     identities::{Identities, IdentityError, Proven},
@@ -155,7 +155,7 @@ impl CredentialFiles for Unavailable {
     async fn open(
         &self,
         _: Tenant,
-        _: Upload,
+        _: CredentialUpload,
         _: Timestamp,
     ) -> Result<Result<CredentialContents, Refused>, NoTurn> {
         Ok(Err(Refused { field: "data", why: "there is no world outside".into() }))

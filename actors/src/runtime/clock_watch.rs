@@ -22,7 +22,7 @@ const KEY: &str = "clock";
 
 /// The time as it was last seen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ClockReading {
     pub at: Timestamp,
     pub uptime: Option<Uptime>,
     /// A jump that nobody confirmed.
@@ -38,17 +38,21 @@ pub struct Jump {
     pub by_ms: i64,
 }
 
-impl SideRecord for Seen {
+impl SideRecord for ClockReading {
     fn end(&self) -> End {
         End::Never
     }
 }
 
-impl Seen {
+impl ClockReading {
     /// What is known after another look. A machine that was off for long cannot be told from a clock
     /// that jumped, so it counts as a jump, too.
-    pub fn next(before: Option<&Seen>, at: Timestamp, uptime: Option<Uptime>) -> Seen {
-        let Some(before) = before else { return Seen { at, uptime, jump: None } };
+    pub fn next(
+        before: Option<&ClockReading>,
+        at: Timestamp,
+        uptime: Option<Uptime>,
+    ) -> ClockReading {
+        let Some(before) = before else { return ClockReading { at, uptime, jump: None } };
         let passed = match (&before.uptime, &uptime) {
             (Some(then), Some(now)) if then.boot == now.boot && then.ms <= now.ms => {
                 now.ms - then.ms
@@ -62,27 +66,28 @@ impl Seen {
         } else {
             before.jump.filter(|jump| at < jump.at + TRUSTED_AFTER)
         };
-        Seen { at, uptime, jump }
+        ClockReading { at, uptime, jump }
     }
 }
 
 /// The jump that makes deletions by time wait, with a jump that [`look`] has not seen yet.
 pub fn peek(store: &Store, clock: &Clock) -> Result<Option<Jump>, Fault> {
-    let before = store.get::<Seen>(&KEY.to_owned())?;
+    let before = store.get::<ClockReading>(&KEY.to_owned())?;
     let before = before.as_deref().map(|seen| &**seen);
-    Ok(Seen::next(before, clock.now(), clock.uptime()).jump)
+    Ok(ClockReading::next(before, clock.now(), clock.uptime()).jump)
 }
 
 /// The jump that makes deletions by time wait, as [`look`] last saw it.
 pub fn jump(store: &Store) -> Result<Option<Jump>, Fault> {
-    Ok(store.get::<Seen>(&KEY.to_owned())?.and_then(|seen| seen.jump))
+    Ok(store.get::<ClockReading>(&KEY.to_owned())?.and_then(|seen| seen.jump))
 }
 
 /// Looks at the clock, and returns the jump that makes deletions by time wait.
 pub async fn look(store: &Store, clock: &Clock) -> Result<Option<Jump>, Fault> {
     let key = KEY.to_owned();
-    let before = store.get::<Seen>(&key)?;
-    let after = Seen::next(before.as_deref().map(|seen| &**seen), clock.now(), clock.uptime());
+    let before = store.get::<ClockReading>(&key)?;
+    let after =
+        ClockReading::next(before.as_deref().map(|seen| &**seen), clock.now(), clock.uptime());
     let jump = after.jump;
     let is_new = before.as_ref().is_none_or(|before| before.jump != jump);
     if let (true, Some(jump)) = (is_new, jump) {
@@ -93,7 +98,7 @@ pub async fn look(store: &Store, clock: &Clock) -> Result<Option<Jump>, Fault> {
         );
     }
     if is_new || before.as_ref().is_some_and(|seen| after.at >= seen.at + WRITTEN_EVERY) {
-        store.commit(Change::new().replace::<Seen>(&key, before.as_deref(), after)).await?;
+        store.commit(Change::new().replace::<ClockReading>(&key, before.as_deref(), after)).await?;
     }
     Ok(jump)
 }
@@ -101,9 +106,9 @@ pub async fn look(store: &Store, clock: &Clock) -> Result<Option<Jump>, Fault> {
 /// The clock is right as it is.
 pub async fn confirm(store: &Store, clock: &Clock) -> Result<(), Fault> {
     let key = KEY.to_owned();
-    let before = store.get::<Seen>(&key)?;
-    let after = Seen { at: clock.now(), uptime: clock.uptime(), jump: None };
-    store.commit(Change::new().replace::<Seen>(&key, before.as_deref(), after)).await
+    let before = store.get::<ClockReading>(&key)?;
+    let after = ClockReading { at: clock.now(), uptime: clock.uptime(), jump: None };
+    store.commit(Change::new().replace::<ClockReading>(&key, before.as_deref(), after)).await
 }
 
 #[cfg(test)]
@@ -113,12 +118,12 @@ mod tests {
     const HOUR: i64 = 3_600_000;
 
     /// A look at the clock at this hour, when the machine has run for so many hours.
-    fn look(before: Option<&Seen>, boot: &str, hour: i64, up: i64) -> Seen {
+    fn look(before: Option<&ClockReading>, boot: &str, hour: i64, up: i64) -> ClockReading {
         let uptime = Uptime { boot: boot.into(), ms: up * HOUR };
-        Seen::next(before, Timestamp::from_millis(hour * HOUR), Some(uptime))
+        ClockReading::next(before, Timestamp::from_millis(hour * HOUR), Some(uptime))
     }
 
-    fn hours(seen: &Seen) -> Option<i64> {
+    fn hours(seen: &ClockReading) -> Option<i64> {
         seen.jump.map(|jump| jump.by_ms / HOUR)
     }
 
@@ -149,7 +154,7 @@ mod tests {
     fn a_machine_that_was_off_is_in_doubt() {
         let first = look(None, "a", 100, 5);
         assert_eq!(hours(&look(Some(&first), "b", 150, 0)), Some(50));
-        let untold = Seen::next(Some(&first), Timestamp::from_millis(150 * HOUR), None);
+        let untold = ClockReading::next(Some(&first), Timestamp::from_millis(150 * HOUR), None);
         assert_eq!(hours(&untold), Some(50));
     }
 }

@@ -12,7 +12,7 @@ mod ci;
 
 use actors::{
     kinds::delivery::builds::{
-        Builds, Command, Effect, LEASE, Outcome, Place, Plan, State, WAITS_FOR_RUNNER,
+        BuildPlace, BuildPlan, Builds, Command, Effect, LEASE, Outcome, State, WAITS_FOR_RUNNER,
     },
     runtime::{
         entries::due,
@@ -35,11 +35,11 @@ fn new() -> State {
     let (profile, path) = ("production".parse().unwrap(), ProvenancePath::CliTrigger);
     let (id, app, now) = (BuildId::of(Ulid(7)), Id::of(Ulid(1)), Timestamp::from_millis(0));
     let build = Build::queued(id, app, Platform::Android, profile, path, now);
-    State::new(build, OrganizationId::of(Ulid(9)), Place::Any, LIMIT)
+    State::new(build, OrganizationId::of(Ulid(9)), BuildPlace::Any, LIMIT)
 }
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> BuildPlan {
+    BuildPlan {
         url: "https://git.example.com/team/app.git".parse().unwrap(),
         mode: RepositoryMode::ArtifactOnly,
         git_ref: "main".into(),

@@ -14,8 +14,8 @@ use contract::{
     text::{Currency, PlanCode},
 };
 use payments::{
-    Key, Payment, PaymentPage, PaymentStatus, Plan, Provider, RemoteError, Subscription,
-    SubscriptionStatus,
+    Payment, PaymentPage, PaymentStatus, Provider, ProviderKey, RemoteError, Subscription,
+    SubscriptionPlan, SubscriptionStatus,
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -290,7 +290,7 @@ impl Till {
 impl Provider for Till {
     async fn open(
         &self,
-        _: &Key,
+        _: &ProviderKey,
         order: &payments::PaymentOrder,
     ) -> Result<PaymentPage, RemoteError> {
         let (is_stripe, now) = (self.is_stripe(), self.market.clock.now());
@@ -328,7 +328,7 @@ impl Provider for Till {
 
     async fn payment(
         &self,
-        _: &Key,
+        _: &ProviderKey,
         reference: Reference,
         session: Option<&str>,
     ) -> Result<Option<Payment>, RemoteError> {
@@ -360,7 +360,7 @@ impl Provider for Till {
         self.market.step(Step::Look, look).await
     }
 
-    async fn close(&self, _: &Key, session: &str) -> Result<bool, RemoteError> {
+    async fn close(&self, _: &ProviderKey, session: &str) -> Result<bool, RemoteError> {
         let is_stripe = self.is_stripe();
         let close = |model: &mut Model| {
             let page = model.pages.get_mut(session.trim_start_matches("cs_")).unwrap();
@@ -370,19 +370,27 @@ impl Provider for Till {
         self.market.step(Step::Close, close).await
     }
 
-    async fn plan(&self, _: &Key, code: &PlanCode) -> Result<Plan, RemoteError> {
-        let plan = Plan { code: code.clone(), name: "Gold".into(), price: price() };
+    async fn plan(
+        &self,
+        _: &ProviderKey,
+        code: &PlanCode,
+    ) -> Result<SubscriptionPlan, RemoteError> {
+        let plan = SubscriptionPlan { code: code.clone(), name: "Gold".into(), price: price() };
         self.market.step(Step::Plan, |_| Ok(plan)).await
     }
 
-    async fn subscription(&self, _: &Key, id: &str) -> Result<Option<Subscription>, RemoteError> {
+    async fn subscription(
+        &self,
+        _: &ProviderKey,
+        id: &str,
+    ) -> Result<Option<Subscription>, RemoteError> {
         let look = |model: &mut Model| Ok(model.subscriptions.get(id).cloned());
         self.market.step(Step::LookAtSubscription, look).await
     }
 
     async fn subscription_of(
         &self,
-        _: &Key,
+        _: &ProviderKey,
         payment: &Payment,
     ) -> Result<Option<Subscription>, RemoteError> {
         let now = self.market.clock.now();
@@ -394,15 +402,19 @@ impl Provider for Till {
         self.market.step(Step::FindSubscription, find).await
     }
 
-    async fn reference_of(&self, _: &Key, id: &str) -> Result<Option<Reference>, RemoteError> {
+    async fn reference_of(
+        &self,
+        _: &ProviderKey,
+        id: &str,
+    ) -> Result<Option<Reference>, RemoteError> {
         Ok(id.trim_start_matches("pi_").parse().ok())
     }
 
-    async fn currencies(&self, _: &Key) -> Result<Vec<Currency>, RemoteError> {
+    async fn currencies(&self, _: &ProviderKey) -> Result<Vec<Currency>, RemoteError> {
         Ok(vec![price().currency])
     }
 
-    async fn check_access(&self, _: &Key) -> Result<String, RemoteError> {
+    async fn check_access(&self, _: &ProviderKey) -> Result<String, RemoteError> {
         Ok("A key for tests.".into())
     }
 }

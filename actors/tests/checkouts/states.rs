@@ -3,8 +3,8 @@
 
 use actors::{
     kinds::commerce::checkouts::{
-        Attempt, Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement,
-        State,
+        Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement,
+        SettlementAttempt, State,
     },
     runtime::{
         entries::due,
@@ -16,7 +16,7 @@ use contract::{
     checkouts::{CheckoutState as S, Customer, PaymentProvider, Reference},
     money::{Amount, Money},
 };
-use payments::{DisputeState, Payment, PaymentPage, PaymentStatus, Plan, RemoteError};
+use payments::{DisputeState, Payment, PaymentPage, PaymentStatus, RemoteError, SubscriptionPlan};
 use std::{collections::BTreeSet, fmt, time::Duration};
 use ulid::Ulid;
 
@@ -261,7 +261,7 @@ fn input(event: Event, state: &State) -> Input<Checkouts> {
         E::Remove => return Input::Command(Command::Remove),
         E::Priced => {
             let code = "PLN_gold".parse().unwrap();
-            Outcome::Priced(Ok(Plan { code, name: "Gold".into(), price: eur(1000) }))
+            Outcome::Priced(Ok(SubscriptionPlan { code, name: "Gold".into(), price: eur(1000) }))
         }
         E::NotPriced(not) => Outcome::Priced(Err(not.error())),
         E::BuiltInPart => Outcome::Built(Ok((progress(), None))),
@@ -338,7 +338,7 @@ fn reduce(state: &mut State) {
     if let Some(due) = &mut state.due {
         *due = CREATED;
     }
-    if let Some(Attempt::Unanswered(at)) = &mut state.attempt {
+    if let Some(SettlementAttempt::Unanswered(at)) = &mut state.attempt {
         *at = CREATED;
     }
 }
@@ -376,7 +376,7 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
     let (state, pending) = (&kept.state, asked(&kept.state));
     let is_open = state.is_open();
     assert_eq!(state.looking, pending == Some(Effect::Look), "looking: {told}");
-    let is_settling = state.attempt == Some(Attempt::Begun);
+    let is_settling = state.attempt == Some(SettlementAttempt::Begun);
     assert_eq!(is_settling, pending == Some(Effect::Settle), "settling: {told}");
     if state.deleting {
         let is_told = state.is_unsettled() && pending == Some(Effect::Alarm);

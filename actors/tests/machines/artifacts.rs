@@ -2,8 +2,8 @@
 
 use crate::World;
 use actors::{
-    kinds::delivery::artifacts::{self, Artifacts, Declared, Expected, Upload},
-    ports::binaries::{Content, Examined},
+    kinds::delivery::artifacts::{self, Artifacts, Declared, Expected, StoredArtifact},
+    ports::binaries::{AppMetadata, Examined},
     runtime::resource::{Begins, Input, Kept, Moment, Next, Resource, Work, step},
 };
 use contract::{
@@ -20,8 +20,8 @@ fn hash(letter: char) -> Sha256 {
     letter.to_string().repeat(64).parse().unwrap()
 }
 
-pub fn upload(size: Option<u64>) -> Upload {
-    Upload {
+pub fn upload(size: Option<u64>) -> StoredArtifact {
+    StoredArtifact {
         artifact: Artifact {
             id: Id::of(Ulid(7)),
             app_id: Id::of(Ulid(1)),
@@ -63,7 +63,7 @@ pub fn upload(size: Option<u64>) -> Upload {
 }
 
 fn examined(size: u64, letter: char) -> Examined {
-    let content = Content {
+    let content = AppMetadata {
         identifier: "com.example.app".into(),
         version: Some("1.0.0".into()),
         build_number: Some("1".into()),
@@ -163,7 +163,7 @@ fn a_verification_that_comes_to_no_end_is_given_up() {
     assert!(matches!(expire(-1).next, Next::Keep), "there is time left");
     let given_up = expire(0);
     assert_eq!(given_up.begins, Begins::After(Duration::ZERO));
-    let Next::<Upload>::Put(upload) = given_up.next else { panic!("it stays") };
+    let Next::<StoredArtifact>::Put(upload) = given_up.next else { panic!("it stays") };
     assert_eq!(upload.artifact.state, ArtifactState::Rejected);
     assert_eq!(Artifacts::next(&upload), Some(Work::now(artifacts::Effect::Discard)));
     assert!(upload.artifact.problem.is_some_and(|why| why.contains("upload the file again")));
@@ -195,32 +195,35 @@ fn what_an_earlier_version_was_about_to_do_is_done() {
 #[test]
 fn bytes_are_held_to_what_was_declared() {
     let expected = |letter, size| Expected { sha256: hash(letter), size };
-    let judge = |upload: &Upload, expected: &Expected, found: &Examined| {
+    let judge = |upload: &StoredArtifact, expected: &Expected, found: &Examined| {
         upload.judge(expected, found).map(|_| ())
     };
     let plain = upload(None);
     assert_eq!(judge(&plain, &expected('a', Some(10)), &examined(10, 'a')), Ok(()));
-    let refused = |upload: &Upload, expected: &Expected, found: &Examined, why: &str| {
+    let refused = |upload: &StoredArtifact, expected: &Expected, found: &Examined, why: &str| {
         let error = judge(upload, expected, found).unwrap_err();
         assert!(error.contains(why), "{error}");
     };
     refused(&plain, &expected('a', Some(11)), &examined(10, 'a'), "expected 11 bytes, got 10");
     refused(&plain, &expected('a', None), &examined(10, 'b'), &format!("got {}", hash('b')));
-    let declared = Upload {
+    let declared = StoredArtifact {
         declared: Declared { sha256: Some(hash('c')), ..Declared::default() },
         ..plain.clone()
     };
     refused(&declared, &expected('a', None), &examined(10, 'a'), "SHA-256");
     let other = Examined {
-        content: Ok(Content { version: Some("2.0.0".into()), ..examined(1, 'a').content.unwrap() }),
+        content: Ok(AppMetadata {
+            version: Some("2.0.0".into()),
+            ..examined(1, 'a').content.unwrap()
+        }),
         ..examined(10, 'a')
     };
     refused(&plain, &expected('a', None), &other, "expected 1.0.0, got 2.0.0");
     let silent = Examined {
-        content: Ok(Content { version: None, ..examined(1, 'a').content.unwrap() }),
+        content: Ok(AppMetadata { version: None, ..examined(1, 'a').content.unwrap() }),
         ..examined(10, 'a')
     };
-    let version = |upload: &Upload| {
+    let version = |upload: &StoredArtifact| {
         upload.judge(&expected('a', None), &silent).map(|content| content.version)
     };
     assert_eq!(
@@ -232,7 +235,7 @@ fn bytes_are_held_to_what_was_declared() {
     undeclared.artifact.version = None;
     assert!(version(&undeclared).unwrap_err().contains("declare one"));
     assert_eq!(judge(&undeclared, &expected('a', None), &other), Ok(()), "the file's own");
-    let built = Upload {
+    let built = StoredArtifact {
         declared: Declared { build_number: Some("2".into()), ..Declared::default() },
         ..plain.clone()
     };

@@ -108,11 +108,11 @@ const EVENTS: [Event; 19] = [
 ];
 
 fn input(event: Event, state: &releases::State) -> Input<Releases> {
-    use releases::{Answer, Command, Outcome};
+    use releases::{Command, Outcome, TargetReply};
     let answer = |p: &Publication, yes| match (p.target, yes) {
-        (Target::Ota, true) => Answer::Live { url: "http://svc.test/install".into() },
-        (_, true) => Answer::Begun,
-        (_, false) => Answer::Refused("no".into()),
+        (Target::Ota, true) => TargetReply::Live { url: "http://svc.test/install".into() },
+        (_, true) => TargetReply::Begun,
+        (_, false) => TargetReply::Refused("no".into()),
     };
     let publish = |targets: &[Target]| {
         let held = state.release.artifact_ids.clone();

@@ -24,7 +24,9 @@ use actors::{
     runtime::{entries::Under, resource::Input},
 };
 use bytes::Bytes;
-use container_engine::fake::{ExecCall, Fake, InjectedFault, Operation, Script, Step, Times};
+use container_engine::fake::{
+    ExecCall, Fake, InjectedFault, Operation, ProgramStep, Script, Times,
+};
 use contract::{
     BackupId, DeploymentId, InstanceId, JobId, ScheduleId,
     backups::{BackupKind, BackupSchedule, BackupState, RestoreState},
@@ -109,8 +111,8 @@ const BACKS_UP_WITH: [Operation; 10] = [
 fn tools(call: &ExecCall) -> Option<Script> {
     let dump = "CREATE TABLE a ();\n--\n-- PostgreSQL database dump complete\n--\n\n";
     match call.exec.command.first()?.as_str() {
-        "pg_dump" => Some(vec![Step::Out(Bytes::from_static(dump.as_bytes()))]),
-        "psql" => Some(vec![Step::Read]),
+        "pg_dump" => Some(vec![ProgramStep::Out(Bytes::from_static(dump.as_bytes()))]),
+        "psql" => Some(vec![ProgramStep::Read]),
         _ => None,
     }
 }

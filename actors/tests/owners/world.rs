@@ -21,7 +21,7 @@ use bytes::Bytes;
 use container_engine::fake::Fake;
 use contract::{BackupId, Sha256, Timestamp, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
-use repository::{Content, Files};
+use repository::{FileContent, Files};
 use std::{
     collections::HashMap,
     io,
@@ -112,7 +112,7 @@ impl Sources for Repository {
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {
         let config = r#"{"platforms": ["android"], "build": {"android": {"production": "make"}},
             "artifact": {"android": {"production": "app.apk"}}}"#;
-        let files = Files { config: Content::Text(config.into()), ..Files::default() };
+        let files = Files { config: FileContent::Text(config.into()), ..Files::default() };
         Ok(Inspected { commit: "0".repeat(40), git_ref: "main".into(), files })
     }
 

@@ -2,8 +2,8 @@
 //! real ones do.
 
 use app_stores::{
-    Advanced, Content, DesiredState, Key, NextStep, Options, Progress, PublicationOrder,
-    RemoteError, Store,
+    Advanced, AnyStore, DesiredState, NextStep, Options, Progress, PublicationOrder, ReadAt,
+    RemoteError, StoreKey,
 };
 use async_trait::async_trait;
 use contract::{PublicationId, publishing::Percent, releases::PublicationState as S};
@@ -148,15 +148,15 @@ impl Drop for UnderWay {
 }
 
 #[async_trait]
-impl Store for Shop {
+impl AnyStore for Shop {
     async fn advance(
         &self,
-        key: &Key,
+        key: &StoreKey,
         order: &PublicationOrder,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError> {
-        assert!(matches!((key, &order.options), (Key::Google(_), Options::GooglePlay(_))));
+        assert!(matches!((key, &order.options), (StoreKey::Google(_), Options::GooglePlay(_))));
         assert!(self.model().under_way.insert(order.id), "one step at a time");
         let _under_way = UnderWay(self.clone(), order.id);
         let done = done(progress);
@@ -195,7 +195,7 @@ impl Store for Shop {
         Ok(advanced(if is_closed { done } else { done + 1 }, order))
     }
 
-    async fn check_access(&self, _: &Key, _: &str) -> Result<String, RemoteError> {
+    async fn check_access(&self, _: &StoreKey, _: &str) -> Result<String, RemoteError> {
         Ok("The key opens the app.".into())
     }
 }

@@ -293,7 +293,7 @@ fn a_report_during_the_hand_over_is_asked_for_again() {
         || releases::Command::Report { publication: Box::new(failed.clone()), current: None };
     let early = Releases::on_command(kept.state.clone(), &at, report());
     assert!(matches!(early, Err(Fault::Stale)), "it would be lost");
-    let begun = releases::Outcome::Published(vec![(id, releases::Answer::Begun)], None);
+    let begun = releases::Outcome::Published(vec![(id, releases::TargetReply::Begun)], None);
     let kept = step(&at, Some(&kept), Input::Outcome(begun)).unwrap();
     let kept = kept.apply(None).unwrap().unwrap();
     assert!(Releases::on_command(kept.state, &at, report()).is_ok());

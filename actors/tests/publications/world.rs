@@ -7,7 +7,7 @@ use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{
         delivery::{
-            artifacts::{Artifacts, Upload},
+            artifacts::{Artifacts, StoredArtifact},
             credentials::{self, Credentials},
             publications::{self, Publications},
             releases::{self, Command, Draft, Offer, Releases},
@@ -92,7 +92,7 @@ pub fn life<T, F: Future<Output = T>>(
             move || clock.now()
         });
         let ports = unavailable::ports(clock.port(), Arc::new(engine));
-        let shops: HashMap<Target, Arc<dyn app_stores::Store>> =
+        let shops: HashMap<Target, Arc<dyn app_stores::AnyStore>> =
             HashMap::from([(Target::GooglePlay, Arc::new(shop.clone()) as Arc<_>)]);
         let ports = Ports { stores: Arc::new(shops), binaries: Arc::new(OneByte), ..ports };
         let store = open(folder).await;
@@ -187,7 +187,7 @@ impl Scene {
     /// Drafts the n-th release: version `1.0.n` with the build number n.
     pub async fn draft(&self, n: u128) {
         let now = self.now();
-        let upload: Upload = serde_json::from_value(json!({
+        let upload: StoredArtifact = serde_json::from_value(json!({
             "artifact": {
                 "id": artifact(n), "appId": app(), "platform": "android", "kind": "aab",
                 "fileName": "app.aab", "version": format!("1.0.{n}"), "buildNumber": n.to_string(),

@@ -4,7 +4,7 @@ use super::world::{Answer, Receiver, World, a_moment, app, clock, life, organiza
 use actors::{
     background::sweeper::sweep,
     kinds::{
-        delivery::artifacts::{Artifacts, Upload},
+        delivery::artifacts::{Artifacts, StoredArtifact},
         events::{
             deliveries::{Deliveries, MOST_WAITING, State, delivery_id},
             webhooks::{
@@ -282,7 +282,7 @@ fn the_sweeper_passes_what_stays_due() {
 /// An upload whose time is over.
 async fn expired_upload(world: &World) -> ArtifactId {
     let id: ArtifactId = world.platform.world.ports.random.id(world.now());
-    let upload: Upload = serde_json::from_value(json!({
+    let upload: StoredArtifact = serde_json::from_value(json!({
         "artifact": {
             "id": id, "appId": app(), "platform": "android", "kind": "apk",
             "fileName": "app.apk", "version": "1.0.0", "trust": "token", "state": "pending",

@@ -7,7 +7,7 @@ use actors::{
     background::{fan_out::FanOut, sweeper::sweep},
     call::platform::{DefaultTemplates, Platform, Settings},
     kinds::{
-        delivery::artifacts::{Artifacts, Upload},
+        delivery::artifacts::{Artifacts, StoredArtifact},
         events::webhooks::{Webhook, Webhooks, signature::Secret},
         people::{
             apps::{App, Apps},
@@ -236,7 +236,7 @@ impl World {
     pub async fn artifact(&self) -> ArtifactId {
         let world = &self.platform.world;
         let id: ArtifactId = world.ports.random.id(self.now());
-        let upload: Upload = serde_json::from_value(json!({
+        let upload: StoredArtifact = serde_json::from_value(json!({
             "artifact": {
                 "id": id, "appId": app(), "platform": "android", "kind": "apk",
                 "fileName": "app.apk", "version": "1.0.0", "trust": "token", "state": "verified",

@@ -16,7 +16,7 @@ impl fmt::Debug for Pem {
 
 /// The key to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum StoreKey {
     /// For Google Play and Firebase.
     Google(ServiceAccount),
     /// For the App Store and TestFlight.

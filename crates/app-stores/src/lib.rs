@@ -24,9 +24,9 @@ pub mod testflight;
 pub use app_store_connect::ADDRESS as APP_STORE_CONNECT;
 #[cfg(feature = "clients")]
 pub use google::GoogleAddresses;
-pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};
-pub use order::{AppFile, Content, DesiredState, FirebaseApp, Options, PublicationOrder};
+pub use key::{AppStoreConnectKey, Pem, ServiceAccount, StoreKey};
+pub use order::{AppFile, DesiredState, FirebaseApp, Options, PublicationOrder, ReadAt};
 pub use progress::{Advanced, NextStep, Progress};
 pub use remote::RemoteError;
 pub use rollback::{Action, Undo};
-pub use store::{OfOneStore, STEP_WITHIN, Store, StoreClient};
+pub use store::{AnyStore, OfOneStore, STEP_WITHIN, StoreClient};

@@ -102,7 +102,7 @@ pub enum DesiredState {
 
 /// Reads the bytes of a file.
 #[async_trait]
-pub trait Content: Send + Sync {
+pub trait ReadAt: Send + Sync {
     /// Reads `length` bytes from `offset`. Both lie within the file.
     async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes>;
 }

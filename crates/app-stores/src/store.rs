@@ -1,16 +1,18 @@
 //! What the program asks of a store, and what the client of one store is.
 //!
-//! The program holds keys, options and progress of any store ([`Key`], [`Options`], [`Progress`]). A
-//! client knows those of its own store only ([`StoreClient`]). Every client is a [`Store`]: whatever
+//! The program holds keys, options and progress of any store ([`StoreKey`], [`Options`], [`Progress`]). A
+//! client knows those of its own store only ([`StoreClient`]). Every client is an [`AnyStore`]: whatever
 //! belongs to another store is refused here, and nowhere else.
 
-use crate::{Advanced, AppFile, Content, Key, Options, Progress, PublicationOrder, RemoteError};
+use crate::{
+    Advanced, AppFile, Options, Progress, PublicationOrder, ReadAt, RemoteError, StoreKey,
+};
 use async_trait::async_trait;
 use std::time::Duration;
 
 /// A store, or a service that distributes apps to testers.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait AnyStore: Send + Sync {
     /// Takes a publication one step closer to what is wanted. The first steps check everything that
     /// the store tells before anything is sent. A step takes at most [`StoreClient::step_within`].
     ///
@@ -18,15 +20,15 @@ pub trait Store: Send + Sync {
     /// progress; after [`RemoteError::Refused`] too, once the reason is gone.
     async fn advance(
         &self,
-        key: &Key,
+        key: &StoreKey,
         order: &PublicationOrder,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError>;
 
     /// Checks that the key opens the app in this store with every permission that a publication
     /// needs. Changes nothing that anybody sees. Returns what was found, as one sentence.
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError>;
+    async fn check_access(&self, key: &StoreKey, app: &str) -> Result<String, RemoteError>;
 }
 
 /// How long one step may take in most stores.
@@ -36,22 +38,22 @@ pub const STEP_WITHIN: Duration = Duration::from_secs(120);
 #[async_trait]
 pub trait StoreClient: Send + Sync {
     /// The key that opens the store.
-    type Key: OfOneStore<Key>;
+    type Key: OfOneStore<StoreKey>;
     /// What a publication may choose in the store.
     type Options: OfOneStore<Options>;
     /// How far a publication has come in the store. The default is the beginning.
     type Progress: OfOneStore<Progress> + Default;
 
-    /// Takes a step, as [`Store::advance`] says.
+    /// Takes a step, as [`AnyStore::advance`] says.
     async fn advance(
         &self,
         key: &Self::Key,
         order: &PublicationOrder<Self::Options>,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         progress: Self::Progress,
     ) -> Result<Advanced<Self::Progress>, RemoteError>;
 
-    /// Checks a key, as [`Store::check_access`] says.
+    /// Checks a key, as [`AnyStore::check_access`] says.
     async fn check_access(&self, key: &Self::Key, app: &str) -> Result<String, RemoteError>;
 
     /// How long one step with this file may take. It is longer where a store takes a file only as a
@@ -62,12 +64,12 @@ pub trait StoreClient: Send + Sync {
 }
 
 #[async_trait]
-impl<C: StoreClient> Store for C {
+impl<C: StoreClient> AnyStore for C {
     async fn advance(
         &self,
-        key: &Key,
+        key: &StoreKey,
         order: &PublicationOrder,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError> {
         let key = own(key, "key")?;
@@ -80,7 +82,7 @@ impl<C: StoreClient> Store for C {
         Ok(advanced.map_progress(OfOneStore::into_any))
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
+    async fn check_access(&self, key: &StoreKey, app: &str) -> Result<String, RemoteError> {
         StoreClient::check_access(self, own(key, "key")?, app).await
     }
 }
@@ -119,8 +121,8 @@ macro_rules! of_one_store {
 }
 
 of_one_store! {
-    crate::ServiceAccount => Key::Google,
-    crate::AppStoreConnectKey => Key::Apple,
+    crate::ServiceAccount => StoreKey::Google,
+    crate::AppStoreConnectKey => StoreKey::Apple,
     contract::publishing::GooglePlayOptions => Options::GooglePlay,
     contract::publishing::AppStoreOptions => Options::AppStore,
     contract::publishing::TestflightOptions => Options::Testflight,
@@ -158,7 +160,7 @@ mod tests {
             &self,
             _: &ServiceAccount,
             _: &PublicationOrder<GooglePlayOptions>,
-            _: &dyn Content,
+            _: &dyn ReadAt,
             progress: InPlay,
         ) -> Result<Advanced<InPlay>, RemoteError> {
             Ok(Advanced {
@@ -181,7 +183,7 @@ mod tests {
     struct NoBytes;
 
     #[async_trait]
-    impl Content for NoBytes {
+    impl ReadAt for NoBytes {
         async fn read(&self, _: u64, _: u64) -> io::Result<bytes::Bytes> {
             Ok(bytes::Bytes::new())
         }
@@ -208,12 +210,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_gets_what_belongs_to_its_store_only() {
-        let google = Key::Google(ServiceAccount {
+        let google = StoreKey::Google(ServiceAccount {
             client_email: "a@example.com".into(),
             private_key_id: "1".into(),
             private_key: Pem(String::new()),
         });
-        let apple = Key::Apple(AppStoreConnectKey {
+        let apple = StoreKey::Apple(AppStoreConnectKey {
             key_id: "ABCDE12345".into(),
             issuer_id: None,
             private_key: Pem(String::new()),
@@ -224,7 +226,7 @@ mod tests {
             serde_json::from_value(serde_json::json!({"googlePlay": {"polls": 3}})).unwrap();
         let foreign: Progress =
             serde_json::from_value(serde_json::json!({"appStore": {}})).unwrap();
-        let store: &dyn Store = &Idle;
+        let store: &dyn AnyStore = &Idle;
         let kept = store.advance(&google, &play, &NoBytes, &begun).await.unwrap();
         assert_eq!(kept.progress, begun);
         let first = store.advance(&google, &play, &NoBytes, &Progress::None).await.unwrap();

@@ -67,7 +67,7 @@ pub(crate) fn read(
         .iter()
         .min()
         .ok_or(Refusal::Time { problem: "there is no verified time".into() })?;
-    let run = Run {
+    let run = CertifiedRun {
         identity: certificate.identity.as_ref(),
         issuer: certificate.issuer.as_deref(),
         claims: &certificate.ci_claims,
@@ -75,13 +75,13 @@ pub(crate) fn read(
     run.attested(signed_at.as_millisecond(), predicate_type)
 }
 
-struct Run<'a> {
+struct CertifiedRun<'a> {
     identity: Option<&'a SubjectAltName>,
     issuer: Option<&'a str>,
     claims: &'a FulcioCiClaims,
 }
 
-impl Run<'_> {
+impl CertifiedRun<'_> {
     fn attested(&self, signed_at: i64, predicate_type: String) -> Result<Attested, Refusal> {
         let claims = self.claims;
         if claims.is_empty() {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn attested(claims: &FulcioCiClaims) -> Result<Attested, Refusal> {
-        Run { identity: None, issuer: Some(ISSUER), claims }.attested(5, "p".into())
+        CertifiedRun { identity: None, issuer: Some(ISSUER), claims }.attested(5, "p".into())
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
                 );
             }
         }
-        let without_issuer = Run { identity: None, issuer: None, claims: &claims() };
+        let without_issuer = CertifiedRun { identity: None, issuer: None, claims: &claims() };
         let refusal = without_issuer.attested(5, "p".into()).unwrap_err();
         assert!(matches!(refusal, Refusal::MissingClaim { extension: 8, .. }));
         let mut claims = claims();
@@ -238,7 +238,7 @@ mod tests {
         let none = FulcioCiClaims::default();
         for (identity, signer) in [(Some(&ada), "ada@example.com"), (None, "nobody that it names")]
         {
-            let run = Run { identity, issuer: Some(ISSUER), claims: &none };
+            let run = CertifiedRun { identity, issuer: Some(ISSUER), claims: &none };
             let refusal = run.attested(5, "p".into()).unwrap_err();
             assert_eq!(refusal, Refusal::NotARun { signer: signer.into() });
         }

@@ -26,7 +26,7 @@ const LARGEST_FILE: usize = 1 << 20;
 /// lists must prove every attestation. A root without a transparency log has timestamp authorities,
 /// whose timestamps are then required.
 pub struct Roots {
-    instances: Vec<Instance>,
+    instances: Vec<TrustedInstance>,
 }
 
 /// Why a file cannot be used as trusted roots.
@@ -42,7 +42,7 @@ pub struct UnusableRoot {
     pub problem: String,
 }
 
-struct Instance {
+struct TrustedInstance {
     verifier: Verifier,
     policy: VerificationPolicy,
     /// The names of its authorities, in DER.
@@ -101,7 +101,7 @@ impl Roots {
         let Some(leaf) = chain.first() else {
             return Err(Refusal::Certificate { problem: "the bundle has none".into() });
         };
-        let knows = |instance: &&Instance| {
+        let knows = |instance: &&TrustedInstance| {
             let known = |name: &[u8]| instance.authorities.iter().any(|known| known == name);
             chain.iter().any(|certificate| known(certificate.issuer().as_raw()))
         };
@@ -150,7 +150,7 @@ fn artifact(digest: &Digest) -> Result<Artifact<'static>, sigstore_verify::Error
     }))
 }
 
-fn read_file(content: &[u8]) -> Result<Vec<Instance>, String> {
+fn read_file(content: &[u8]) -> Result<Vec<TrustedInstance>, String> {
     if content.len() > LARGEST_FILE {
         return Err(format!("it is larger than {} KiB", LARGEST_FILE >> 10));
     }
@@ -161,10 +161,10 @@ fn read_file(content: &[u8]) -> Result<Vec<Instance>, String> {
     if roots.is_empty() {
         return Err("it is empty".into());
     }
-    roots.iter().map(Instance::new).collect()
+    roots.iter().map(TrustedInstance::new).collect()
 }
 
-impl Instance {
+impl TrustedInstance {
     fn new(root: &TrustedRoot) -> Result<Self, String> {
         if !root.media_type.starts_with(MEDIA_TYPE) {
             return Err(format!("its media type is {}", quote(&root.media_type)));

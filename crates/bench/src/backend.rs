@@ -44,7 +44,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let server = Server::start_with(home.path(), machine::half_of_the_processors(), &[])?;
     let session = server.register(1)?.into_iter().next().or_say("a session")?;
-    let service = Service { client: &server.client, session };
+    let service = MeasuredService { client: &server.client, session };
     let project = service.call("svc_createProject", &json!({"name": "Bench"}))?;
     let project = text(&project, "id")?;
     // The first backend pulls the images.
@@ -66,12 +66,12 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     Ok(vec![row.aim("ratio at most 1.15".into(), met, BINDS)])
 }
 
-struct Service<'a> {
+struct MeasuredService<'a> {
     client: &'a Client,
     session: String,
 }
 
-impl Service<'_> {
+impl MeasuredService<'_> {
     fn call(&self, function: &str, params: &Value) -> Outcome<Value> {
         let answer = self.client.call(Some(&self.session), function, params)?;
         answer.body.get("result").cloned().or_say("the result")

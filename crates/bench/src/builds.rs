@@ -11,7 +11,7 @@ use crate::{
     table::Row,
 };
 use actors::{
-    kinds::delivery::builds::{Builds, Place, Plan, Run, State, Workflow},
+    kinds::delivery::builds::{BuildPlace, BuildPlan, Builds, CiRun, State, Workflow},
     ports::random::Random,
     runtime::resource::Kept,
 };
@@ -61,15 +61,15 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
 }
 
 /// An app of a user without a rate limit.
-pub struct Owned {
+pub struct OwnedApp {
     pub app: String,
     pub session: String,
 }
 
-pub fn own(server: &Server) -> Outcome<Owned> {
+pub fn own(server: &Server) -> Outcome<OwnedApp> {
     let session = server.register(1)?.pop().or_say("a session")?;
     let app = app(server, &session)?;
-    Ok(Owned { app, session })
+    Ok(OwnedApp { app, session })
 }
 
 pub fn app(server: &Server, session: &str) -> Outcome<String> {
@@ -110,7 +110,7 @@ pub fn rate(
 fn lines(pace: Pace) -> Outcome<Row> {
     let home = machine::scratch()?;
     let server = Server::start(home.path(), pace.http_workers())?;
-    let Owned { app, session } = own(&server)?;
+    let OwnedApp { app, session } = own(&server)?;
     server.stop()?;
     let app: AppId = app.parse().or_say("the app")?;
     let waiting = |id, _| Ok(Kept::at_rest(State { plan: Some(plan()?), ..state(id, app)? }));
@@ -214,7 +214,7 @@ fn checks(pace: Pace) -> Outcome<[Row; 2]> {
     let settings =
         [("SVC_GIT_PRIVATE_HOSTS", host.as_str()), ("SVC_DOCKER_HOST", "unix:///nonexistent")];
     let server = Server::start_with(home.path(), pace.http_workers(), &settings)?;
-    let Owned { app: first, session } = own(&server)?;
+    let OwnedApp { app: first, session } = own(&server)?;
     let mut apps = vec![first];
     while apps.len() < REPOSITORIES {
         apps.push(app(&server, &session)?);
@@ -334,13 +334,13 @@ pub fn state(id: BuildId, app_id: AppId) -> Outcome<State> {
     let (profile, path) = (seed::text("production")?, ProvenancePath::CliTrigger);
     let build = Build::queued(id, app_id, Platform::Android, profile, path, now());
     let organization = "org_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().or_say("an organization")?;
-    let mut state = State::new(build, organization, Place::Any, Duration::from_secs(3600));
+    let mut state = State::new(build, organization, BuildPlace::Any, Duration::from_secs(3600));
     state.queued_until = now() + Duration::from_secs(3600);
     Ok(state)
 }
 
-pub fn plan() -> Outcome<Plan> {
-    Ok(Plan {
+pub fn plan() -> Outcome<BuildPlan> {
+    Ok(BuildPlan {
         url: seed::text("https://git.example.com/acme/app.git")?,
         mode: RepositoryMode::Managed,
         git_ref: "main".into(),
@@ -351,8 +351,8 @@ pub fn plan() -> Outcome<Plan> {
 }
 
 /// A run whose last reply the CI gives again.
-fn run(number: u64) -> Outcome<Run> {
-    Ok(Run {
+fn run(number: u64) -> Outcome<CiRun> {
+    Ok(CiRun {
         workflow: Workflow::Own,
         repository: seed::text("acme/app")?,
         asked_at: now(),

@@ -24,13 +24,13 @@ pub struct Client {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// Null if the body is not JSON.
     pub body: Value,
 }
 
-impl Answer {
+impl Response {
     /// The value at a path such as `/result/user/id`, as text.
     pub fn text(&self, path: &str) -> Outcome<&str> {
         let found = self.body.pointer(path).and_then(Value::as_str);
@@ -55,7 +55,7 @@ impl Client {
     }
 
     /// Calls a function, optionally with a session. Fails if the status is not 200.
-    pub fn call(&self, session: Option<&str>, function: &str, params: &Value) -> Outcome<Answer> {
+    pub fn call(&self, session: Option<&str>, function: &str, params: &Value) -> Outcome<Response> {
         let path = format!("/backend/functions/{function}");
         let answer = self.post(session, &path, params)?;
         match answer.status {
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    pub fn post(&self, session: Option<&str>, path: &str, body: &Value) -> Outcome<Answer> {
+    pub fn post(&self, session: Option<&str>, path: &str, body: &Value) -> Outcome<Response> {
         let mut headers = vec![
             ("Content-Type", "application/json"),
             ("X-Backend-Application-Id", self.application_id.as_str()),
@@ -77,7 +77,7 @@ impl Client {
     }
 
     /// Reads an address. `None` if there is no answer.
-    pub fn get(&self, path: &str) -> Option<Answer> {
+    pub fn get(&self, path: &str) -> Option<Response> {
         self.exchange(&format!("GET {path}"), &[], 0, |_| Ok(())).ok()
     }
 
@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// Sends a whole file. The kernel copies the bytes from the file to the connection.
-    pub fn put_file(&self, path: &str, file: &Path) -> Outcome<Answer> {
+    pub fn put_file(&self, path: &str, file: &Path) -> Outcome<Response> {
         let mut bytes = File::open(file).or_say("the file")?;
         let length = bytes.metadata().or_say("the file")?.len();
         let headers = [("Content-Type", "application/octet-stream")];
@@ -104,12 +104,12 @@ impl Client {
         headers: &[(&str, &str)],
         length: u64,
         send: impl FnOnce(&mut TcpStream) -> std::io::Result<()>,
-    ) -> Outcome<Answer> {
+    ) -> Outcome<Response> {
         let answer = self.answer(line, headers, length, send)?;
         let (head, body) = answer.split_once("\r\n\r\n").or_say("the answer's head")?;
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         let body = serde_json::from_str(body).unwrap_or_default();
-        Ok(Answer { status: status.or_say("the answer's status")?, body })
+        Ok(Response { status: status.or_say("the answer's status")?, body })
     }
 
     /// The answer as it comes. A header `Host` replaces the address.

@@ -66,19 +66,19 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
 }
 
 /// A project, and the session of its owner.
-struct Owned {
+struct OwnedProject {
     id: String,
     session: String,
 }
 
-fn an_owned_project(home: &Path, pace: Pace) -> Outcome<Owned> {
+fn an_owned_project(home: &Path, pace: Pace) -> Outcome<OwnedProject> {
     let server = Server::start(home, pace.http_workers())?;
     let session = server.register(1)?.pop().or_say("a session")?;
     let created =
         server.client.call(Some(&session), "svc_createProject", &json!({"name": "Fleet"}))?;
     let id = created.text("/result/id")?.to_owned();
     server.stop()?;
-    Ok(Owned { id, session })
+    Ok(OwnedProject { id, session })
 }
 
 /// Microseconds of processor time that the service takes for one round.
@@ -127,7 +127,7 @@ fn requests(upstream: &Helper) -> Outcome<f64> {
 fn reads(
     home: &Path,
     engine: &ListingEngine,
-    project: &Owned,
+    project: &OwnedProject,
     fleet: &Fleet,
     pace: Pace,
 ) -> Outcome<[Row; 3]> {
@@ -161,7 +161,11 @@ fn reads(
 }
 
 /// Calls that read instances in turn, and their replies.
-fn load(server: &Server, project: &Owned, fleet: &Fleet) -> Outcome<(Load, Vec<(String, String)>)> {
+fn load(
+    server: &Server,
+    project: &OwnedProject,
+    fleet: &Fleet,
+) -> Outcome<(Load, Vec<(String, String)>)> {
     let (mut requests, mut replies) = (Vec::new(), Vec::new());
     for (instance, _) in fleet.instances.iter().take(READ) {
         let params = json!({"instanceId": instance});

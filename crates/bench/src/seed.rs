@@ -7,7 +7,7 @@ use crate::{
 use actors::{
     kinds::{
         delivery::{
-            artifacts::{Artifacts, Upload},
+            artifacts::{Artifacts, StoredArtifact},
             releases::{Current, Releases, State},
         },
         people::{
@@ -130,7 +130,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
 }
 
 /// A verified artifact for Android.
-pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<Upload> {
+pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<StoredArtifact> {
     let artifact = Artifact {
         id,
         app_id,
@@ -151,7 +151,7 @@ pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<Upload> 
         created_at: MADE,
         finalized_at: Some(MADE),
     };
-    Ok(Upload {
+    Ok(StoredArtifact {
         expected: None,
         discarding: false,
         claims_bytes: false,

@@ -4,10 +4,12 @@ mod builds;
 mod stores;
 mod webhooks;
 
-pub use builds::{Build, Builds, BuildsCommand, Init, Publisher, Repo, Runner};
+pub use builds::{
+    BuildCommand, BuildsArgs, BuildsCommand, InitArgs, PublisherCommand, RepoCommand, RunnerArgs,
+};
 pub use clap_complete::Shell;
-pub use stores::{Credential, NewCredential, Publication, Release, Rollout};
-pub use webhooks::Webhook;
+pub use stores::{CredentialCommand, NewCredential, Publication, ReleaseCommand, Rollout};
+pub use webhooks::WebhookCommand;
 
 use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
@@ -44,73 +46,73 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Create an account, and keep its session in the login file
-    Register(Register),
+    Register(RegisterArgs),
     /// Sign in, and keep the session in the login file
-    Login(Login),
+    Login(LoginArgs),
     /// End the session, and forget it
     Logout,
     /// Show who is signed in
     Whoami,
     /// Call a function of the service
-    Call(Call),
+    Call(CallArgs),
     /// Create projects
     #[command(subcommand)]
-    Project(Project),
+    Project(ProjectCommand),
     /// Create apps
     #[command(subcommand)]
-    App(App),
+    App(AppCommand),
     /// List the projects you reach
     Projects,
     /// List the apps of the projects you reach
-    Apps(Apps),
+    Apps(AppsArgs),
     /// List the artifacts of an app
     Artifacts(Listing),
     /// List the releases of an app
-    Releases(Releases),
+    Releases(ReleasesArgs),
     /// Deploy the cloud code of a folder, or a folder with a Dockerfile
-    Deploy(Deploy),
+    Deploy(DeployArgs),
     /// Upload a file and make a release of it
-    Publish(Publish),
+    Publish(PublishArgs),
     /// Create, publish, roll out, roll back and delete releases
     #[command(subcommand)]
-    Release(Release),
+    Release(ReleaseCommand),
     /// Trigger, show and cancel builds
     #[command(subcommand)]
-    Build(Build),
+    Build(BuildCommand),
     /// List the builds of an app, and read their logs
-    Builds(Builds),
+    Builds(BuildsArgs),
     /// Execute builds on this machine, until it is stopped
-    Runner(Runner),
+    Runner(RunnerArgs),
     /// Open the install page of a release in a browser
-    Open(Open),
+    Open(OpenArgs),
     /// Create, list and revoke deploy tokens
     #[command(subcommand)]
-    Token(Token),
+    Token(TokenCommand),
     /// Store, check and delete what signs an app and opens its stores
     #[command(subcommand)]
-    Credential(Credential),
+    Credential(CredentialCommand),
     /// Connect the repository of an app, and check it on the service
     #[command(subcommand)]
-    Repo(Repo),
+    Repo(RepoCommand),
     /// Trust CI workflows to upload without a stored secret
     #[command(subcommand)]
-    Publisher(Publisher),
+    Publisher(PublisherCommand),
     /// Send the events of an organization to an address
     #[command(subcommand)]
-    Webhook(Webhook),
+    Webhook(WebhookCommand),
     /// Show operators the state of the service, and what needs attention, until q is pressed
-    Top(Top),
+    Top(TopArgs),
     /// Write the files that let an app be built in its own repository
-    Init(Init),
+    Init(InitArgs),
     /// Check this repository, the service and the sign-in
     Doctor,
 }
 
 /// `svc register`.
 #[derive(Debug, Args)]
-pub struct Register {
+pub struct RegisterArgs {
     #[command(flatten)]
-    pub login: Login,
+    pub login: LoginArgs,
     /// Your name, as others see it
     #[arg(long)]
     pub name: Option<NewName>,
@@ -121,7 +123,7 @@ pub struct Register {
 
 /// `svc top`.
 #[derive(Debug, Args)]
-pub struct Top {
+pub struct TopArgs {
     /// Print the state once, and end
     #[arg(long)]
     pub once: bool,
@@ -129,7 +131,7 @@ pub struct Top {
 
 /// `svc project`.
 #[derive(Debug, Subcommand)]
-pub enum Project {
+pub enum ProjectCommand {
     /// Create a project
     Create {
         /// The name
@@ -142,7 +144,7 @@ pub enum Project {
 
 /// `svc app`.
 #[derive(Debug, Subcommand)]
-pub enum App {
+pub enum AppCommand {
     /// Create an app in a project
     Create {
         /// The name
@@ -158,7 +160,7 @@ pub enum App {
 
 /// `svc login`.
 #[derive(Debug, Args)]
-pub struct Login {
+pub struct LoginArgs {
     /// The e-mail of the account; asked for if not given
     #[arg(long)]
     pub email: Option<Email>,
@@ -169,7 +171,7 @@ pub struct Login {
 
 /// `svc call`.
 #[derive(Debug, Args)]
-pub struct Call {
+pub struct CallArgs {
     /// The name of the function
     #[arg(value_parser = FunctionName, hide_possible_values = true)]
     pub function: String,
@@ -186,7 +188,7 @@ pub struct Call {
 
 /// `svc apps`.
 #[derive(Debug, Args)]
-pub struct Apps {
+pub struct AppsArgs {
     /// List only the apps of this project
     #[arg(long)]
     pub project: Option<ProjectId>,
@@ -208,7 +210,7 @@ pub struct Listing {
 
 /// `svc releases`.
 #[derive(Debug, Args)]
-pub struct Releases {
+pub struct ReleasesArgs {
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
@@ -222,7 +224,7 @@ pub struct Releases {
 
 /// `svc deploy`.
 #[derive(Debug, Args)]
-pub struct Deploy {
+pub struct DeployArgs {
     /// The folder with cloud/main.js or with a Dockerfile; by default the current one
     pub folder: Option<PathBuf>,
     /// The app [env: SVC_APP_ID]
@@ -239,7 +241,7 @@ pub struct Deploy {
 /// `svc publish`.
 #[derive(Debug, Args)]
 #[command(disable_version_flag = true)]
-pub struct Publish {
+pub struct PublishArgs {
     /// The .ipa, .apk or .aab; if not given, it is built as .svc/config.json says
     pub file: Option<PathBuf>,
     /// The app [env: SVC_APP_ID]
@@ -270,7 +272,7 @@ pub struct Publish {
 
 /// `svc open`.
 #[derive(Debug, Args)]
-pub struct Open {
+pub struct OpenArgs {
     /// The release; by default the published one of the channel
     pub release: Option<ReleaseId>,
     /// The app [env: SVC_APP_ID]
@@ -283,7 +285,7 @@ pub struct Open {
 
 /// `svc token`.
 #[derive(Debug, Subcommand)]
-pub enum Token {
+pub enum TokenCommand {
     /// Create a deploy token; it is shown only once
     Create {
         /// What the token is for
@@ -355,7 +357,7 @@ mod tests {
         let release = "rel_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
         let svc =
             parse(&format!("svc release publish {release} --target ota,google-play")).unwrap();
-        let Command::Release(Release::Publish(publication)) = svc.command else {
+        let Command::Release(ReleaseCommand::Publish(publication)) = svc.command else {
             panic!("not a publication")
         };
         assert_eq!(publication.target, [Target::Ota, Target::GooglePlay]);
@@ -368,7 +370,9 @@ mod tests {
     fn a_rollout_is_a_share_or_a_word() {
         let release = "rel_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
         let rollout = |text: &str| match parse(&format!("svc release rollout {release} {text}")) {
-            Ok(Svc { command: Command::Release(Release::Rollout { to, .. }), .. }) => Some(to),
+            Ok(Svc { command: Command::Release(ReleaseCommand::Rollout { to, .. }), .. }) => {
+                Some(to)
+            }
             _ => None,
         };
         assert_eq!(rollout("12.5%"), Some(Rollout::To(12.5.try_into().unwrap())));

@@ -22,9 +22,9 @@ use svc_client::Patience;
 /// minute.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
+pub fn build(cx: &Context<'_>, command: args::BuildCommand) -> Result<(), Failure> {
     match command {
-        args::Build::Trigger { app, platform, profile, git_ref, label, follow } => {
+        args::BuildCommand::Trigger { app, platform, profile, git_ref, label, follow } => {
             let client = cx.client()?;
             let trigger = TriggerBuild {
                 app_id: cx.settings.app(app)?,
@@ -56,18 +56,18 @@ pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
             cx.printer.reply(&build, fields)?;
             outcome(cx, &build)
         }
-        args::Build::Show { build } => {
+        args::BuildCommand::Show { build } => {
             let build = cx.client()?.call(&GetBuild { build_id: build })?;
             cx.printer.reply(&build, fields)
         }
-        args::Build::Cancel { build } => {
+        args::BuildCommand::Cancel { build } => {
             let build = cx.client()?.call(&CancelBuild { build_id: build })?;
             cx.printer.reply(&build, fields)
         }
     }
 }
 
-pub fn builds(cx: &Context<'_>, args: args::Builds) -> Result<(), Failure> {
+pub fn builds(cx: &Context<'_>, args: args::BuildsArgs) -> Result<(), Failure> {
     match args.command {
         None => list(cx, &args.listing),
         Some(BuildsCommand::Logs { build, follow }) => {

@@ -1,7 +1,7 @@
 //! `svc call`: calls any function by its name.
 
 use crate::{
-    Context, args, client::Client, failure::Failure, input, parameters, settings::Credential,
+    Context, args, client::Client, failure::Failure, input, parameters, settings::ClientCredential,
 };
 use contract::Spec;
 use serde_json::Value;
@@ -12,7 +12,7 @@ const LIKE_ENOUGH: f64 = 0.75;
 
 pub fn call(
     cx: &Context<'_>,
-    args: args::Call,
+    args: args::CallArgs,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let spec = find(&args.function)?;
@@ -39,7 +39,7 @@ pub fn call(
     };
     let client = match key {
         Some(key) => {
-            let key = Credential::MasterKey(key.trim().to_owned());
+            let key = ClientCredential::MasterKey(key.trim().to_owned());
             Client::new(&cx.settings.clone().with(key)?)?
         }
         None => cx.client()?,

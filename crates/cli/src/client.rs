@@ -1,8 +1,8 @@
 //! The HTTP client of the service, for its functions and its other endpoints.
 
 use crate::{
-    failure::{Failure, Refusal},
-    settings::{Credential, Settings},
+    failure::{Failure, ServiceRefusal},
+    settings::{ClientCredential, ClientSettings},
 };
 use contract::{
     AppId, ArtifactId, Function, Page, Spec,
@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use svc_client::{Answer, BuildError, Error, Patience, varied};
+use svc_client::{BuildError, Error, Patience, Response, varied};
 use tokio::runtime::{self, Runtime};
 
 /// How long a command waits for the verification of a file.
@@ -31,12 +31,12 @@ const FINALIZE_PAUSE: Duration = Duration::from_secs(2);
 pub struct Client {
     service: svc_client::Client,
     runtime: Arc<Runtime>,
-    settings: Settings,
+    settings: ClientSettings,
 }
 
 impl Client {
     /// A client for a person who waits at a terminal.
-    pub fn new(settings: &Settings) -> Result<Self, Failure> {
+    pub fn new(settings: &ClientSettings) -> Result<Self, Failure> {
         let base_url = format!("{}{}", settings.api_url, endpoint::BASE_PATH);
         let mut service = svc_client::Client::builder(&base_url)
             .user_agent(concat!("svc/", env!("CARGO_PKG_VERSION")));
@@ -44,9 +44,9 @@ impl Client {
             service = service.application_id(id);
         }
         service = match &settings.credential {
-            Some(Credential::DeployToken(token)) => service.deploy_token(token),
-            Some(Credential::Session(token)) => service.session_token(token),
-            Some(Credential::MasterKey(key)) => service.master_key(key),
+            Some(ClientCredential::DeployToken(token)) => service.deploy_token(token),
+            Some(ClientCredential::Session(token)) => service.session_token(token),
+            Some(ClientCredential::MasterKey(key)) => service.master_key(key),
             None => service,
         };
         let service = service.build().map_err(|error| {
@@ -73,7 +73,7 @@ impl Client {
 
     /// The same client without credentials.
     pub fn anonymous(self) -> Self {
-        let settings = Settings { credential: None, ..self.settings };
+        let settings = ClientSettings { credential: None, ..self.settings };
         Client { service: self.service.anonymous(), settings, ..self }
     }
 
@@ -163,12 +163,12 @@ impl Client {
     }
 
     /// Sends a request once.
-    pub fn send(&self, request: RequestBuilder) -> Result<Answer, reqwest::Error> {
+    pub fn send(&self, request: RequestBuilder) -> Result<Response, reqwest::Error> {
         self.runtime.block_on(svc_client::send(request))
     }
 
     /// The failure in an answer that is not a success.
-    pub fn refusal(&self, answer: &Answer) -> Failure {
+    pub fn refusal(&self, answer: &Response) -> Failure {
         self.failure(self.service.refusal(answer))
     }
 
@@ -195,7 +195,7 @@ impl Client {
     fn failure(&self, error: Error) -> Failure {
         let url = self.api_url();
         match (error.failure, error.status) {
-            (Some(body), Some(status)) => Failure::Refused(Refusal {
+            (Some(body), Some(status)) => Failure::Refused(ServiceRefusal {
                 status,
                 body,
                 retry_after: error.retry_after,
@@ -222,7 +222,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{IMPATIENT, LOST, Service, failure};
+    use crate::testing::{IMPATIENT, LOST, TestService, failure};
     use contract::{
         BoundedSet, Scope,
         authentication::{GetCurrentUser, Logout},
@@ -238,7 +238,7 @@ mod tests {
     fn a_change_that_is_repeated_carries_the_same_id() {
         let busy = (503, failure(100, None));
         let replies = [busy, LOST, (200, done()), (200, done())];
-        let service = Service::start([]).answering("logout", replies);
+        let service = TestService::start([]).answering("logout", replies);
         service.client().call(&Logout {}).unwrap();
         service.client().call(&Logout {}).unwrap();
         let calls = service.calls();
@@ -251,7 +251,8 @@ mod tests {
 
     #[test]
     fn who_waits_at_a_terminal_hears_of_a_limit_at_once() {
-        let service = Service::start([]).answering("getCurrentUser", [(429, failure(429, None))]);
+        let service =
+            TestService::start([]).answering("getCurrentUser", [(429, failure(429, None))]);
         let brief = Patience { waits_for_limits: false, ..IMPATIENT };
         let client = service.client().with_patience(brief);
         let refused = client.call(&GetCurrentUser {}).unwrap_err();
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_secret_that_may_be_lost_is_not_asked_for_twice() {
-        let service = Service::start([]).answering("svc_createDeployToken", [LOST]);
+        let service = TestService::start([]).answering("svc_createDeployToken", [LOST]);
         let params = CreateDeployToken {
             name: "ci".parse().unwrap(),
             scopes: BoundedSet::one(Scope::ArtifactUpload),
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn another_program_at_the_address_is_not_taken_for_the_service() {
         let page = (404, json!("not found"));
-        let service = Service::start([]).answering("getCurrentUser", [page]);
+        let service = TestService::start([]).answering("getCurrentUser", [page]);
         let failure = service.client().call(&GetCurrentUser {}).unwrap_err();
         assert!(matches!(failure, Failure::Unreachable { .. }), "{failure}");
         assert!(failure.to_string().contains("HTTP 404"));

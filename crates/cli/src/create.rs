@@ -2,14 +2,14 @@
 
 use crate::{
     Context,
-    args::{App, Project},
+    args::{AppCommand, ProjectCommand},
     failure::Failure,
     printer::{Fields, platforms},
 };
 use contract::{apps::CreateApp, projects::CreateProject};
 
-pub fn project(cx: &Context<'_>, command: Project) -> Result<(), Failure> {
-    let Project::Create { name, organization } = command;
+pub fn project(cx: &Context<'_>, command: ProjectCommand) -> Result<(), Failure> {
+    let ProjectCommand::Create { name, organization } = command;
     let params = CreateProject { name, organization_id: organization, description: None };
     let project = cx.client()?.call(&params)?;
     cx.printer.reply(&project, |project| {
@@ -19,8 +19,8 @@ pub fn project(cx: &Context<'_>, command: Project) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn app(cx: &Context<'_>, command: App) -> Result<(), Failure> {
-    let App::Create { name, project, platform } = command;
+pub fn app(cx: &Context<'_>, command: AppCommand) -> Result<(), Failure> {
+    let AppCommand::Create { name, project, platform } = command;
     let platforms_of_app = match platform.is_empty() {
         true => None,
         false => Some(Failure::list("--platform", platform)?),

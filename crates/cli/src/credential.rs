@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    args::{Credential as Command, NewCredential},
+    args::{CredentialCommand as Command, NewCredential},
     failure::Failure,
     input, lists,
     printer::{Fields, Table, cell, moment, word},

@@ -1,7 +1,7 @@
 //! `svc doctor`: checks the repository, the service and the sign-in.
 
 use crate::{
-    Context, client::Client, failure::Failure, findings, printer::word, settings::Credential,
+    Context, client::Client, failure::Failure, findings, printer::word, settings::ClientCredential,
     tools, working_copy::GITHUB,
 };
 use contract::{
@@ -15,7 +15,7 @@ use contract::{
     repositories::{DetectedFile, Finding, RepositoryMode, Severity},
     service::{GetServiceInfo, Registration},
 };
-use repository::Content;
+use repository::FileContent;
 use serde::Serialize;
 use serde_json::json;
 use ulid::Ulid;
@@ -66,7 +66,7 @@ fn withheld_consent(cx: &Context<'_>) -> Option<String> {
         return None;
     }
     let repository = cx.working_copy.name_at(github)?;
-    let Content::Text(config) = cx.working_copy.files().config else { return None };
+    let FileContent::Text(config) = cx.working_copy.files().config else { return None };
     repository::withheld_consent(&config, cx.settings.app, &repository)
 }
 
@@ -140,7 +140,7 @@ fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Fa
         Ok(()) => good("sign-in", "is valid"),
         Err(failure) => bad("sign-in", failure.to_string(), failure.hint()),
     });
-    if matches!(cx.settings.credential, Some(Credential::DeployToken(_))) {
+    if matches!(cx.settings.credential, Some(ClientCredential::DeployToken(_))) {
         check_scopes(&client, findings);
     }
     if let Some(app) = cx.settings.app {

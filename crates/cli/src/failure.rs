@@ -1,6 +1,6 @@
 //! Why a command failed: the exit code, a sentence, and a hint.
 
-use crate::settings::Credential;
+use crate::settings::ClientCredential;
 use contract::{BoundedSet, fault};
 use std::{fmt, io, path::Path, process::ExitCode, time::Duration};
 
@@ -18,7 +18,7 @@ pub enum Failure {
     /// The printed reply already says what failed.
     Told { problem: String, hint: String },
     /// The service refused.
-    Refused(Refusal),
+    Refused(ServiceRefusal),
     /// No answer came, or the answer is not from the service.
     Unreachable {
         /// What happened instead, in a sentence.
@@ -29,14 +29,14 @@ pub enum Failure {
 
 /// An answer of the service that is not a success.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct ServiceRefusal {
     /// The HTTP status, which tells refusals with the same code apart.
     pub status: u16,
     pub body: Box<fault::Failure>,
     /// The pause after which a repetition can help.
     pub retry_after: Option<Duration>,
     /// The credential of the call.
-    pub credential: Option<Credential>,
+    pub credential: Option<ClientCredential>,
     /// A hint of the command, which replaces the hint for the code.
     pub advice: Option<String>,
 }
@@ -88,7 +88,7 @@ impl Failure {
     }
 
     /// The refusal, if it has this code.
-    pub(crate) fn refused_with(&self, code: u16) -> Option<&Refusal> {
+    pub(crate) fn refused_with(&self, code: u16) -> Option<&ServiceRefusal> {
         match self {
             Failure::Refused(refusal) if refusal.body.code == code => Some(refusal),
             _ => None,
@@ -160,7 +160,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-impl Refusal {
+impl ServiceRefusal {
     fn hint(&self) -> String {
         let seconds = self.retry_after.map_or(1, |pause| pause.as_secs().max(1));
         match (self.body.code, self.status) {
@@ -169,15 +169,15 @@ impl Refusal {
                     "sign in with `svc login`, or give a token with --token or SVC_TOKEN; \
                          `svc doctor` tells which part of the sign-in is wrong"
                 }
-                Some(Credential::Session(_)) => {
+                Some(ClientCredential::Session(_)) => {
                     "sign in again with `svc login`; `svc doctor` tells which part of the sign-in \
                      is wrong"
                 }
-                Some(Credential::DeployToken(_)) => {
+                Some(ClientCredential::DeployToken(_)) => {
                     "leave out --token and SVC_TOKEN, and sign in with `svc login`, or give \
                      another token"
                 }
-                Some(Credential::MasterKey(_)) => {
+                Some(ClientCredential::MasterKey(_)) => {
                     "check the key, and call from an address in SVC_MASTER_KEY_ADDRESSES of the \
                      service; where a person is needed, leave the key out"
                 }
@@ -188,7 +188,7 @@ impl Refusal {
                          you reach"
                 .into(),
             (403, _) => match &self.credential {
-                Some(Credential::DeployToken(_)) => {
+                Some(ClientCredential::DeployToken(_)) => {
                     "use a token with that scope (`svc token create --scope …`), of somebody with \
                      that standing"
                 }
@@ -219,7 +219,7 @@ mod tests {
             offset: None,
         };
         let retry_after = Some(Duration::from_secs(17));
-        Failure::Refused(Refusal {
+        Failure::Refused(ServiceRefusal {
             status,
             body: Box::new(body),
             retry_after,
@@ -239,15 +239,15 @@ mod tests {
 
     #[test]
     fn the_hint_follows_the_credential() {
-        let hint = |code, status, credential: Credential| {
+        let hint = |code, status, credential: ClientCredential| {
             let Failure::Refused(refusal) = refusal(code, status) else { panic!("no refusal") };
-            Failure::Refused(Refusal { credential: Some(credential), ..refusal }).hint()
+            Failure::Refused(ServiceRefusal { credential: Some(credential), ..refusal }).hint()
         };
-        let token = || Credential::DeployToken("svc_dt_x".into());
-        let session = || Credential::Session("r:0".into());
+        let token = || ClientCredential::DeployToken("svc_dt_x".into());
+        let session = || ClientCredential::Session("r:0".into());
         assert!(hint(119, 401, token()).contains("leave out --token"));
         assert!(hint(119, 401, session()).contains("sign in again"));
-        assert!(hint(119, 401, Credential::MasterKey("x".into())).contains("the key"));
+        assert!(hint(119, 401, ClientCredential::MasterKey("x".into())).contains("the key"));
         assert!(hint(403, 403, token()).contains("--scope"));
         assert!(!hint(403, 403, session()).contains("token"));
     }

@@ -30,7 +30,7 @@ struct WrittenFile {
     written: bool,
 }
 
-pub fn init(cx: &Context<'_>, args: &args::Init) -> Result<(), Failure> {
+pub fn init(cx: &Context<'_>, args: &args::InitArgs) -> Result<(), Failure> {
     let root = cx.working_copy.root();
     let missing = |path: &str| !root.join(path).exists();
     // All contents are there before the first file is written, so a usage failure leaves no files.
@@ -70,7 +70,7 @@ fn package() -> Result<String, Failure> {
     pretty(&json!({"private": true}))
 }
 
-fn config(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
+fn config(cx: &Context<'_>, args: &args::InitArgs) -> Result<String, Failure> {
     let root = cx.working_copy.root();
     let platforms = match args.platform.is_empty() {
         true => detected_platforms(root),
@@ -96,7 +96,7 @@ fn config(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
     })
 }
 
-fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
+fn workflow(cx: &Context<'_>, args: &args::InitArgs) -> Result<String, Failure> {
     let reusable_in = match &args.workflow {
         Some(named) => named.clone(),
         None => {
@@ -200,7 +200,7 @@ mod tests {
     use crate::{
         login_file::LoginFile,
         printer::{Form, Printer},
-        testing::Service,
+        testing::TestService,
         working_copy::WorkingCopy,
     };
     use contract::repositories::{RepositoryMode, Severity};
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_it_writes_passes_the_checks_and_a_second_run_changes_nothing() {
-        let service = Service::start([]);
+        let service = TestService::start([]);
         for present in FOLDERS {
             let folder = tempfile::tempdir().unwrap();
             for path in present {
@@ -230,7 +230,7 @@ mod tests {
                 working_copy: WorkingCopy::at(folder.path()),
                 login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),
             };
-            let args = args::Init { platform: vec![], workflow: Some("acme/svc-ci".into()) };
+            let args = args::InitArgs { platform: vec![], workflow: Some("acme/svc-ci".into()) };
             init(&cx, &args).unwrap();
             let files = cx.working_copy.files();
             let report = repository::check(&files);
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_file_of_the_author_stays() {
-        let service = Service::start([]);
+        let service = TestService::start([]);
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(PACKAGE), "mine").unwrap();
         let home = folder.path().to_string_lossy().into_owned();
@@ -254,11 +254,11 @@ mod tests {
             working_copy: WorkingCopy::at(folder.path()),
             login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),
         };
-        let args = args::Init { platform: vec![Platform::Ios], workflow: None };
+        let args = args::InitArgs { platform: vec![Platform::Ios], workflow: None };
         let failure = init(&cx, &args).unwrap_err();
         assert!(failure.hint().contains("--workflow"), "{failure}");
         assert!(!folder.path().join(CONFIG).exists(), "nothing is written before a refusal");
-        let args = args::Init { workflow: Some("acme/svc-ci".into()), ..args };
+        let args = args::InitArgs { workflow: Some("acme/svc-ci".into()), ..args };
         init(&cx, &args).unwrap();
         assert_eq!(fs::read_to_string(folder.path().join(PACKAGE)).unwrap(), "mine");
         assert!(folder.path().join(CONFIG).exists());

@@ -61,7 +61,7 @@ use client::Client;
 use failure::Failure;
 use login_file::LoginFile;
 use printer::{Form, Printer};
-use settings::{Settings, Sources};
+use settings::{ClientSettings, Sources};
 use std::process::ExitCode;
 use working_copy::WorkingCopy;
 
@@ -87,7 +87,7 @@ pub fn run(command: Command, global: &Global) -> ExitCode {
 
 struct Context<'a> {
     printer: &'a Printer,
-    settings: Settings,
+    settings: ClientSettings,
     working_copy: WorkingCopy,
     login_file: LoginFile,
 }
@@ -114,7 +114,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         config: config.as_ref(),
         login: login.as_ref(),
     };
-    let settings = Settings::resolve(&sources)?;
+    let settings = ClientSettings::resolve(&sources)?;
     let cx = Context { printer, settings, working_copy, login_file };
     match command {
         Command::Register(args) => login::register(&cx, args),

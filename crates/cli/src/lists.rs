@@ -26,7 +26,7 @@ pub fn projects(cx: &Context<'_>) -> Result<(), Failure> {
     })
 }
 
-pub fn apps(cx: &Context<'_>, args: args::Apps) -> Result<(), Failure> {
+pub fn apps(cx: &Context<'_>, args: args::AppsArgs) -> Result<(), Failure> {
     let projects: Vec<ProjectId> = match args.project {
         Some(project) => vec![project],
         None => reached_projects(cx)?.items.iter().map(|project| project.id).collect(),
@@ -82,7 +82,7 @@ pub fn artifacts(cx: &Context<'_>, args: args::Listing) -> Result<(), Failure> {
     })
 }
 
-pub fn releases(cx: &Context<'_>, args: args::Releases) -> Result<(), Failure> {
+pub fn releases(cx: &Context<'_>, args: args::ReleasesArgs) -> Result<(), Failure> {
     let app_id = cx.settings.app(args.app)?;
     let releases = cx.client()?.list(args.all, |cursor| GetReleases {
         app_id,

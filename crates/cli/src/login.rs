@@ -5,9 +5,9 @@ use crate::{
     client::Client,
     failure::Failure,
     input,
-    login_file::Login,
+    login_file::StoredLogin,
     printer::{Fields, moment, word},
-    settings::{Credential, Settings},
+    settings::{ClientCredential, ClientSettings},
     token,
 };
 use contract::{
@@ -16,7 +16,7 @@ use contract::{
         Caller, Empty, GetCurrentUser, LoginWithEmail, Logout, RegisterUser, SignedIn,
     },
 };
-pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
+pub fn login(cx: &Context<'_>, args: args::LoginArgs) -> Result<(), Failure> {
     let Entered { client, application_id, email, password } = Entered::ask(cx, args)?;
     let password = invalid_to_usage("password", password.parse::<PasswordAttempt>())?;
     let signed_in =
@@ -29,7 +29,7 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     keep(cx, &client, application_id, &signed_in)
 }
 
-pub fn register(cx: &Context<'_>, args: args::Register) -> Result<(), Failure> {
+pub fn register(cx: &Context<'_>, args: args::RegisterArgs) -> Result<(), Failure> {
     let Entered { client, application_id, email, password } = Entered::ask(cx, args.login)?;
     let password = invalid_to_usage("password", password.parse::<Password>())?;
     let registered = client.call(&RegisterUser {
@@ -54,7 +54,7 @@ struct Entered {
 }
 
 impl Entered {
-    fn ask(cx: &Context<'_>, args: args::Login) -> Result<Entered, Failure> {
+    fn ask(cx: &Context<'_>, args: args::LoginArgs) -> Result<Entered, Failure> {
         let client = cx.client()?.anonymous();
         // Ask for the password only when its destination is known.
         let api_url = client.api_url();
@@ -86,7 +86,7 @@ fn keep(
     signed_in: &SignedIn,
 ) -> Result<(), Failure> {
     let api_url = client.api_url();
-    cx.login_file.write(&Login {
+    cx.login_file.write(&StoredLogin {
         api_url: api_url.to_owned(),
         application_id,
         email: signed_in.user.email.clone(),
@@ -98,15 +98,15 @@ fn keep(
 }
 
 /// Removes the login also when the service cannot be told, and reports that failure.
-pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
+pub fn logout(cx: &Context<'_>, login: Option<StoredLogin>) -> Result<(), Failure> {
     let Some(login) = login else {
         return cx.printer.reply(&Empty {}, |_| "nobody is signed in");
     };
     cx.login_file.remove()?;
-    let client = Client::new(&Settings {
+    let client = Client::new(&ClientSettings {
         api_url: login.api_url.clone(),
         application_id: Some(login.application_id),
-        credential: Some(Credential::Session(login.session_token)),
+        credential: Some(ClientCredential::Session(login.session_token)),
         app: None,
         is_repositorys_choice: false,
     })?;

@@ -8,7 +8,7 @@ use std::{fs, io, path::PathBuf};
 /// The content of the login file, which `svc login` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Login {
+pub struct StoredLogin {
     /// The only service that gets the session.
     pub api_url: String,
     pub application_id: String,
@@ -36,7 +36,7 @@ impl LoginFile {
     }
 
     /// The login, or `None` without a login file.
-    pub fn read(&self) -> Result<Option<Login>, Failure> {
+    pub fn read(&self) -> Result<Option<StoredLogin>, Failure> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -52,7 +52,7 @@ impl LoginFile {
 
     /// Replaces the login. Only its owner can read the file, and a crash leaves the old or the new
     /// login.
-    pub fn write(&self, login: &Login) -> Result<(), Failure> {
+    pub fn write(&self, login: &StoredLogin) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
             let folder = self.path.parent().unwrap_or(&self.path);
             fs::create_dir_all(folder)?;
@@ -87,7 +87,7 @@ mod tests {
         let folder = home.path().to_string_lossy().into_owned();
         let file = LoginFile::locate(&|name| (name == "HOME").then(|| folder.clone())).unwrap();
         assert_eq!(file.read().unwrap(), None);
-        let mut login = Login {
+        let mut login = StoredLogin {
             api_url: "http://127.0.0.1:8080".into(),
             application_id: "svc".into(),
             email: "ada@example.com".parse().unwrap(),

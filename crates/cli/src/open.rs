@@ -8,7 +8,7 @@ use contract::{
 use serde_json::json;
 use std::process::{Command, Stdio};
 
-pub fn open(cx: &Context<'_>, args: args::Open) -> Result<(), Failure> {
+pub fn open(cx: &Context<'_>, args: args::OpenArgs) -> Result<(), Failure> {
     let release = release(cx, args)?;
     let page = release.publications.iter().find_map(|publication| publication.url.clone());
     let page = page.ok_or_else(|| {
@@ -26,7 +26,7 @@ pub fn open(cx: &Context<'_>, args: args::Open) -> Result<(), Failure> {
 }
 
 /// The named release, or else the published one of a channel.
-fn release(cx: &Context<'_>, args: args::Open) -> Result<Release, Failure> {
+fn release(cx: &Context<'_>, args: args::OpenArgs) -> Result<Release, Failure> {
     let client = cx.client()?;
     if let Some(release_id) = args.release {
         return client.call(&GetRelease { release_id });

@@ -37,7 +37,7 @@ struct Published {
 pub fn publish(
     cx: &Context<'_>,
     config: Option<&Config>,
-    args: args::Publish,
+    args: args::PublishArgs,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let published = make(cx, config, &args, environment)?;
@@ -56,7 +56,7 @@ pub fn publish(
 fn make(
     cx: &Context<'_>,
     config: Option<&Config>,
-    args: &args::Publish,
+    args: &args::PublishArgs,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Published, Failure> {
     let app_id = cx.settings.app(args.app)?;
@@ -137,7 +137,7 @@ fn release(
     client: &Client,
     app_id: AppId,
     artifact: &Artifact,
-    args: &args::Publish,
+    args: &args::PublishArgs,
 ) -> Result<Release, Failure> {
     let wanted = CreateRelease {
         app_id,
@@ -154,7 +154,7 @@ fn release(
 fn build(
     cx: &Context<'_>,
     config: Option<&Config>,
-    args: &args::Publish,
+    args: &args::PublishArgs,
 ) -> Result<PathBuf, Failure> {
     let config = config.ok_or_else(|| {
         Failure::usage(
@@ -205,7 +205,7 @@ mod tests {
     use crate::{
         login_file::LoginFile,
         printer::{Form, Printer},
-        testing::Service,
+        testing::TestService,
     };
     use contract::releases::ReleaseState;
     use serde_json::json;
@@ -229,7 +229,7 @@ mod tests {
             "fileName": "app.apk", "version": "1.2.3", "trust": "token", "state": "verified",
             "provenance": {"path": "local-publish", "uploadedBy": USER}, "createdAt": AT,
         });
-        let service = Service::start([])
+        let service = TestService::start([])
             .answering("finalize", [(201, artifact)])
             .answering("svc_createRelease", [(200, json!({"result": release("draft")}))])
             .answering("svc_publishRelease", [(200, json!({"result": release("published")}))]);
@@ -247,7 +247,7 @@ mod tests {
             working_copy: WorkingCopy::at(folder.path()),
             login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),
         };
-        let args = args::Publish {
+        let args = args::PublishArgs {
             file: None,
             app: APP.parse().ok(),
             version: None,

@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    args::Publisher,
+    args::PublisherCommand,
     failure::Failure,
     lists,
     printer::{Fields, Table, cell, moment},
@@ -14,10 +14,10 @@ use contract::{
     },
 };
 
-pub fn publisher(cx: &Context<'_>, command: Publisher) -> Result<(), Failure> {
+pub fn publisher(cx: &Context<'_>, command: PublisherCommand) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
-        Publisher::Add { repository, workflow, environment, git_ref, events, app } => {
+        PublisherCommand::Add { repository, workflow, environment, git_ref, events, app } => {
             let events = Failure::list("--event", events)?;
             let added = client.call(&AddTrustedPublisher {
                 app_id: cx.settings.app(app)?,
@@ -34,7 +34,7 @@ pub fn publisher(cx: &Context<'_>, command: Publisher) -> Result<(), Failure> {
             cx.printer.note("next: grant `id-token: write` to the job, and pass it no SVC_TOKEN");
             Ok(())
         }
-        Publisher::List { app, all } => {
+        PublisherCommand::List { app, all } => {
             let app_id = cx.settings.app(app)?;
             let limit = Limit::default();
             let publishers =
@@ -54,7 +54,7 @@ pub fn publisher(cx: &Context<'_>, command: Publisher) -> Result<(), Failure> {
                 })
             })
         }
-        Publisher::Remove { publisher } => {
+        PublisherCommand::Remove { publisher } => {
             let removed = client.call(&RemoveTrustedPublisher { publisher_id: publisher })?;
             cx.printer.reply(&removed, |removed| format!("{} is removed", removed.deleted))
         }

@@ -24,27 +24,27 @@ use std::path::Path;
 /// The code of a refusal because the version already has a release.
 const EXISTS: u16 = 137;
 
-pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> {
+pub fn release(cx: &Context<'_>, command: args::ReleaseCommand) -> Result<(), Failure> {
     let client = cx.client()?;
     let release = match command {
-        args::Release::Create { app, artifact, version, channel, notes } => {
+        args::ReleaseCommand::Create { app, artifact, version, channel, notes } => {
             let app_id = cx.settings.app(app)?;
             let artifact_ids = Failure::list("--artifact", artifact)?;
             ensure(&client, &CreateRelease { app_id, artifact_ids, version, channel, notes })?
         }
-        args::Release::Show { release, log } => {
+        args::ReleaseCommand::Show { release, log } => {
             let release = client.call(&GetRelease { release_id: release })?;
             return cx.printer.reply(&release, |release| match log {
                 true => history(release),
                 false => fields(release),
             });
         }
-        args::Release::Check { release } => {
+        args::ReleaseCommand::Check { release } => {
             let release = client.call(&CheckRelease { release_id: release })?;
             return cx.printer.reply(&release, fields);
         }
-        args::Release::Publish(wanted) => client.call(&publication(*wanted)?)?,
-        args::Release::Rollout { release, to, target } => {
+        args::ReleaseCommand::Publish(wanted) => client.call(&publication(*wanted)?)?,
+        args::ReleaseCommand::Rollout { release, to, target } => {
             let targets = match target.is_empty() {
                 true => None,
                 false => Some(Failure::list("--target", target)?),
@@ -57,7 +57,7 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
                 Rollout::Resume => client.call(&ResumeRollout { release_id: release, targets })?,
             }
         }
-        args::Release::Rollback { release, to, dry_run } => {
+        args::ReleaseCommand::Rollback { release, to, dry_run } => {
             let params = RollbackRelease { release_id: release, to_release_id: to, dry_run };
             let rollback = client.call(&params)?;
             cx.printer.reply(&rollback, plan)?;
@@ -66,7 +66,7 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
             }
             return Ok(());
         }
-        args::Release::Delete { release } => {
+        args::ReleaseCommand::Delete { release } => {
             let deleted = client.call(&DeleteRelease { release_id: release })?;
             return cx.printer.reply(&deleted, |deleted| format!("{} is deleted", deleted.deleted));
         }
@@ -223,7 +223,7 @@ pub fn outcome(release: &Release) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Service, failure};
+    use crate::testing::{TestService, failure};
     use serde_json::json;
 
     const ARTIFACT: &str = "art_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
@@ -247,7 +247,7 @@ mod tests {
             "fileName": "app.apk", "version": "1.0.0", "trust": "token", "state": "verified",
             "provenance": {"path": "local-publish"}, "createdAt": release["createdAt"],
         });
-        let service = Service::start([])
+        let service = TestService::start([])
             .answering("svc_createRelease", [(409, failure(EXISTS, None))])
             .answering("svc_getArtifact", [(200, json!({"result": artifact}))])
             .answering("svc_getReleases", [(200, page)])

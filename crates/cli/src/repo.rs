@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    args::Repo,
+    args::RepoCommand,
     client::Client,
     failure::Failure,
     findings,
@@ -21,10 +21,10 @@ use std::{
 const CHECK_WITHIN: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
+pub fn repo(cx: &Context<'_>, command: RepoCommand) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
-        Repo::Connect { url, app, branch, token_stdin, installation, host_key } => {
+        RepoCommand::Connect { url, app, branch, token_stdin, installation, host_key } => {
             let app_id = cx.settings.app(app)?;
             let token = token_stdin.then(token).transpose()?;
             let installation_id = installation;
@@ -33,12 +33,12 @@ pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
             let connected = client.call(&wanted)?;
             examined(cx, checked(&client, connected)?)
         }
-        Repo::Check { app } => {
+        RepoCommand::Check { app } => {
             let app_id = cx.settings.app(app)?;
             let begun = client.call(&CheckRepository { app_id })?;
             examined(cx, checked(&client, begun)?)
         }
-        Repo::Disconnect { app } => {
+        RepoCommand::Disconnect { app } => {
             let app_id = cx.settings.app(app)?;
             let done = client.call(&DisconnectRepository { app_id })?;
             cx.printer

@@ -3,7 +3,7 @@
 //! The first source with a value counts: flag, environment, `.svc/config.json` of the repository,
 //! login file.
 
-use crate::{args::Global, failure::Failure, login_file::Login};
+use crate::{args::Global, failure::Failure, login_file::StoredLogin};
 use contract::AppId;
 use repository::{CONFIG, Config};
 
@@ -16,16 +16,16 @@ pub struct Sources<'a> {
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The configuration of the repository.
     pub config: Option<&'a Config>,
-    pub login: Option<&'a Login>,
+    pub login: Option<&'a StoredLogin>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ClientSettings {
     /// The address of the service, without a slash at the end.
     pub api_url: String,
     /// The application id. Calls with a deploy token do not need it.
     pub application_id: Option<String>,
-    pub credential: Option<Credential>,
+    pub credential: Option<ClientCredential>,
     /// The app of a command that names none.
     pub app: Option<AppId>,
     /// Whether only the repository names the service, where the caller is not signed in. Such a
@@ -35,26 +35,26 @@ pub struct Settings {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Credential {
+pub enum ClientCredential {
     DeployToken(String),
     /// The session of a person who is signed in.
     Session(String),
     MasterKey(String),
 }
 
-impl Credential {
+impl ClientCredential {
     fn from_token(token: &str) -> Self {
         if token.starts_with("r:") {
-            Credential::Session(token.to_owned())
+            ClientCredential::Session(token.to_owned())
         } else {
-            Credential::DeployToken(token.to_owned())
+            ClientCredential::DeployToken(token.to_owned())
         }
     }
 }
 
-impl Settings {
+impl ClientSettings {
     /// Takes each setting from the first source that has it.
-    pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Failure> {
+    pub fn resolve(sources: &Sources<'_>) -> Result<ClientSettings, Failure> {
         let Sources { flags, environment, config, login } = *sources;
         let named = flags.api_url.clone().or_else(|| environment("SVC_API_URL"));
         let of_repository = named.is_none() && config.is_some_and(|c| c.api_url.is_some());
@@ -73,8 +73,8 @@ impl Settings {
             .or_else(|| Some(login?.application_id.clone()));
         let token = flags.token.clone().or_else(|| environment("SVC_TOKEN"));
         let credential = token
-            .map(|token| Credential::from_token(token.trim()))
-            .or_else(|| Some(Credential::Session(login?.session_token.clone())));
+            .map(|token| ClientCredential::from_token(token.trim()))
+            .or_else(|| Some(ClientCredential::Session(login?.session_token.clone())));
         let app = match environment("SVC_APP_ID") {
             Some(text) => Some(text.parse().map_err(|error| {
                 Failure::usage(format!("SVC_APP_ID: {error}"), "`svc apps` lists the ids of apps")
@@ -82,8 +82,13 @@ impl Settings {
             None => config.and_then(|config| config.app),
         };
         let is_repositorys_choice = of_repository && login.is_none();
-        let settings =
-            Settings { api_url, application_id, credential: None, app, is_repositorys_choice };
+        let settings = ClientSettings {
+            api_url,
+            application_id,
+            credential: None,
+            app,
+            is_repositorys_choice,
+        };
         match credential {
             Some(credential) => settings.with(credential),
             None => Ok(settings),
@@ -95,14 +100,14 @@ impl Settings {
     /// # Errors
     ///
     /// A usage failure, if only the repository names the service.
-    pub fn with(self, credential: Credential) -> Result<Settings, Failure> {
+    pub fn with(self, credential: ClientCredential) -> Result<ClientSettings, Failure> {
         if !self.is_repositorys_choice {
-            return Ok(Settings { credential: Some(credential), ..self });
+            return Ok(ClientSettings { credential: Some(credential), ..self });
         }
         let url = &self.api_url;
         let what = match credential {
-            Credential::MasterKey(_) => "the master key",
-            Credential::DeployToken(_) | Credential::Session(_) => "a token",
+            ClientCredential::MasterKey(_) => "the master key",
+            ClientCredential::DeployToken(_) | ClientCredential::Session(_) => "a token",
         };
         Err(Failure::usage(
             format!("{CONFIG} names the service {url}, and {what} is not sent there for that"),
@@ -112,7 +117,8 @@ impl Settings {
 
     /// Whether functions can be called. A call with a deploy token needs no application id.
     pub fn may_call(&self) -> bool {
-        self.application_id.is_some() || matches!(self.credential, Some(Credential::DeployToken(_)))
+        self.application_id.is_some()
+            || matches!(self.credential, Some(ClientCredential::DeployToken(_)))
     }
 
     /// The app of a command.
@@ -150,8 +156,8 @@ mod tests {
 
     const APP: &str = "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
 
-    fn login() -> Login {
-        Login {
+    fn login() -> StoredLogin {
+        StoredLogin {
             api_url: "https://svc.example.com".into(),
             application_id: "from-login".into(),
             email: "ada@example.com".parse().unwrap(),
@@ -168,12 +174,12 @@ mod tests {
         flags: &Global,
         variables: &[(&str, &str)],
         config: Option<&Config>,
-        login: Option<&Login>,
-    ) -> Result<Settings, Failure> {
+        login: Option<&StoredLogin>,
+    ) -> Result<ClientSettings, Failure> {
         let environment = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned())
         };
-        Settings::resolve(&Sources { flags, environment: &environment, config, login })
+        ClientSettings::resolve(&Sources { flags, environment: &environment, config, login })
     }
 
     #[test]
@@ -197,7 +203,7 @@ mod tests {
         let login = login();
         let none = Global::default();
         let own = resolve(&none, &[], None, Some(&login)).unwrap();
-        assert_eq!(own.credential, Some(Credential::Session("r:0123".into())));
+        assert_eq!(own.credential, Some(ClientCredential::Session("r:0123".into())));
         let config = config(r#"{"apiUrl": "https://elsewhere.example.com"}"#);
         let elsewhere = resolve(&none, &[], Some(&config), Some(&login)).unwrap();
         assert_eq!(elsewhere.api_url, "https://elsewhere.example.com");
@@ -219,7 +225,7 @@ mod tests {
         assert!(sent(&[token, ("SVC_API_URL", "https://svc.example.com")], None).is_ok());
         let there = login();
         assert!(sent(&[token], Some(&there)).is_ok(), "its holder is signed in there");
-        let elsewhere = Login { api_url: "https://elsewhere.example.com".into(), ..login() };
+        let elsewhere = StoredLogin { api_url: "https://elsewhere.example.com".into(), ..login() };
         assert!(sent(&[token], Some(&elsewhere)).is_err());
     }
 
@@ -228,11 +234,11 @@ mod tests {
         let config = config(r#"{"apiUrl": "https://svc.example.com"}"#);
         let with_key = |variables: &[_]| {
             let settings = resolve(&Global::default(), variables, Some(&config), None).unwrap();
-            settings.with(Credential::MasterKey("key".into()))
+            settings.with(ClientCredential::MasterKey("key".into()))
         };
         assert!(with_key(&[]).unwrap_err().to_string().contains("master key"));
         let named = with_key(&[("SVC_API_URL", "https://svc.example.com")]).unwrap();
-        assert_eq!(named.credential, Some(Credential::MasterKey("key".into())));
+        assert_eq!(named.credential, Some(ClientCredential::MasterKey("key".into())));
     }
 
     #[test]
@@ -241,7 +247,7 @@ mod tests {
         let settings =
             resolve(&Global::default(), &[("SVC_TOKEN", "svc_dt_x\n")], None, Some(&login));
         let credential = settings.unwrap().credential;
-        assert_eq!(credential, Some(Credential::DeployToken("svc_dt_x".into())));
+        assert_eq!(credential, Some(ClientCredential::DeployToken("svc_dt_x".into())));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::{
     client::Client,
-    settings::{Credential, Settings},
+    settings::{ClientCredential, ClientSettings},
 };
 use serde_json::{Value, json};
 use std::{
@@ -59,7 +59,7 @@ struct State {
     received: usize,
 }
 
-pub struct Service {
+pub struct TestService {
     port: u16,
     state: Arc<Mutex<State>>,
 }
@@ -72,7 +72,7 @@ struct Request {
     length: usize,
 }
 
-impl Service {
+impl TestService {
     pub fn start<const N: usize>(faults: [Fault; N]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -83,7 +83,7 @@ impl Service {
                 serve(&mut served.lock().unwrap(), port, connection);
             }
         });
-        Service { port, state }
+        TestService { port, state }
     }
 
     /// Sets the replies of a function or an endpoint, in order.
@@ -93,11 +93,11 @@ impl Service {
     }
 
     /// The settings of a caller with a deploy token.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> ClientSettings {
+        ClientSettings {
             api_url: self.url(),
             application_id: Some("svc".into()),
-            credential: Some(Credential::DeployToken("svc_dt_test".into())),
+            credential: Some(ClientCredential::DeployToken("svc_dt_test".into())),
             app: None,
             is_repositorys_choice: false,
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    args::Token,
+    args::TokenCommand,
     failure::Failure,
     lists,
     printer::{Fields, Table, cell, moment},
@@ -15,10 +15,10 @@ use contract::{
 };
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
+pub fn token(cx: &Context<'_>, command: TokenCommand) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
-        Token::Create { name, scope, app, expires } => {
+        TokenCommand::Create { name, scope, app, expires } => {
             let expires_at = match expires {
                 None => Patch::Keep,
                 Some(Expiry::Never) => Patch::Clear,
@@ -37,7 +37,7 @@ pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
             cx.printer.note("keep the token now: it is not shown again");
             Ok(())
         }
-        Token::List { app, all } => {
+        TokenCommand::List { app, all } => {
             let limit = Limit::default();
             let tokens =
                 client.list(all, |cursor| GetDeployTokens { app_id: app, limit, cursor })?;
@@ -55,7 +55,7 @@ pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
                 })
             })
         }
-        Token::Revoke { id } => {
+        TokenCommand::Revoke { id } => {
             let revoked = client.call(&RevokeDeployToken { token_id: id })?;
             cx.printer.reply(&revoked, |token| format!("{} is revoked", token.id))
         }

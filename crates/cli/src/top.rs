@@ -28,26 +28,26 @@ const EVERY: Duration = Duration::from_secs(2);
 /// The actors are read at every third drawing only: each reading counts against the rate limit.
 const ACTORS_EVERY: u32 = 3;
 
-pub fn top(cx: &Context<'_>, args: &args::Top) -> Result<(), Failure> {
+pub fn top(cx: &Context<'_>, args: &args::TopArgs) -> Result<(), Failure> {
     let client = cx.client()?;
     let screen = Term::stdout();
-    let mut seen = Seen { overview: client.call(&GetOverview {})?, actors: Vec::new() };
+    let mut seen = Readings { overview: client.call(&GetOverview {})?, actors: Vec::new() };
     if args.once || !cx.printer.is_for_people() || !screen.is_term() {
         if cx.printer.is_for_people() {
             seen.actors = read_actors(&client)?;
         }
-        let Seen { overview, actors } = &seen;
+        let Readings { overview, actors } = &seen;
         return cx.printer.reply(overview, |_| Sheet { overview, actors });
     }
     let keys = keys();
     for round in 0_u32.. {
         // The screen stays with what was read last until the service answers again.
-        let read = || -> Result<Seen, Failure> {
+        let read = || -> Result<Readings, Failure> {
             let actors = match round % ACTORS_EVERY {
                 0 => read_actors(&client)?,
                 _ => seen.actors.clone(),
             };
-            Ok(Seen { overview: client.call(&GetOverview {})?, actors })
+            Ok(Readings { overview: client.call(&GetOverview {})?, actors })
         };
         let problem = match read() {
             Ok(new) => {
@@ -68,7 +68,7 @@ pub fn top(cx: &Context<'_>, args: &args::Top) -> Result<(), Failure> {
 }
 
 /// What was read last.
-struct Seen {
+struct Readings {
     overview: Overview,
     actors: Vec<Actor>,
 }
@@ -96,7 +96,7 @@ fn keys() -> Receiver<()> {
     keys
 }
 
-fn draw(screen: &Term, seen: &Seen, problem: Option<&str>) -> Result<(), Failure> {
+fn draw(screen: &Term, seen: &Readings, problem: Option<&str>) -> Result<(), Failure> {
     let (rows, columns) = screen.size();
     let sheet = Sheet { overview: &seen.overview, actors: &seen.actors }.to_string();
     let text = fit(&sheet, problem, usize::from(rows), usize::from(columns));

@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use reqwest::Method;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, time::Duration};
-use svc_client::Answer;
+use svc_client::Response;
 
 /// A part that takes longer has stalled. The next attempt sends half of it.
 const PART_LIMIT: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ pub fn upload(
     loop {
         let opened = client.open_upload(request)?;
         let Some(address) = opened.upload_url else { return Ok(opened.artifact_id) };
-        let mut upload = Upload {
+        let mut upload = PartialUpload {
             client,
             binary,
             bar,
@@ -53,7 +53,7 @@ pub fn upload(
     }
 }
 
-struct Upload<'a> {
+struct PartialUpload<'a> {
     client: &'a Client,
     binary: &'a Binary,
     bar: &'a ProgressBar,
@@ -75,11 +75,11 @@ enum End {
 }
 
 /// The result of one request.
-type Attempt = Result<Answer, reqwest::Error>;
+type PartResult = Result<Response, reqwest::Error>;
 
 /// The next step after an answer.
 #[derive(Debug, PartialEq)]
-enum Step {
+enum NextStep {
     /// The stored bytes end here.
     At(u64),
     /// The part was not stored. The stored bytes end here.
@@ -92,55 +92,58 @@ enum Step {
     Refused,
 }
 
-fn next(answer: &Answer) -> Step {
+fn next(answer: &Response) -> NextStep {
     match answer.status {
-        200..=299 => stored(answer).map_or(Step::Ask, Step::At),
-        401 => Step::Renew,
-        409 => answer.failure().and_then(|f| f.expected_offset).map_or(Step::Ask, Step::Elsewhere),
+        200..=299 => stored(answer).map_or(NextStep::Ask, NextStep::At),
+        401 => NextStep::Renew,
+        409 => answer
+            .failure()
+            .and_then(|f| f.expected_offset)
+            .map_or(NextStep::Ask, NextStep::Elsewhere),
         // 400: the part was damaged during the transfer.
-        400 | 408 | 429 | 500.. => Step::Ask,
-        _ => Step::Refused,
+        400 | 408 | 429 | 500.. => NextStep::Ask,
+        _ => NextStep::Refused,
     }
 }
 
-fn stored(answer: &Answer) -> Option<u64> {
+fn stored(answer: &Response) -> Option<u64> {
     let told = answer.header("upload-offset").and_then(|offset| offset.parse().ok());
     told.or_else(|| serde_json::from_slice::<Received>(&answer.body).ok().map(|r| r.received))
 }
 
-impl Upload<'_> {
+impl PartialUpload<'_> {
     fn run(&mut self) -> Result<End, Failure> {
         let mut certain = true;
         self.bar.set_position(self.offset);
         while !certain || self.offset < self.binary.size {
             let attempt = if certain { self.send_part()? } else { self.ask_offset()? };
-            match attempt.as_ref().map_or(Step::Ask, next) {
-                Step::At(offset) if !certain || offset > self.farthest => {
+            match attempt.as_ref().map_or(NextStep::Ask, next) {
+                NextStep::At(offset) if !certain || offset > self.farthest => {
                     self.move_to(offset)?;
                     certain = true;
                 }
-                Step::At(offset) | Step::Elsewhere(offset) => {
+                NextStep::At(offset) | NextStep::Elsewhere(offset) => {
                     self.move_to(offset)?;
                     self.rest(attempt)?;
                 }
-                Step::Ask => {
+                NextStep::Ask => {
                     if attempt.is_err() {
                         self.part_size = (self.part_size / 2).max(SMALLEST_PART);
                     }
                     self.rest(attempt)?;
                     certain = false;
                 }
-                Step::Renew => return Ok(End::Refused(self.failure(attempt))),
-                Step::Refused => return Err(self.failure(attempt)),
+                NextStep::Renew => return Ok(End::Refused(self.failure(attempt))),
+                NextStep::Refused => return Err(self.failure(attempt)),
             }
         }
         Ok(End::Complete)
     }
 
     /// Waits after an attempt without progress. Out of patience, fails with that attempt.
-    fn rest(&mut self, attempt: Attempt) -> Result<(), Failure> {
+    fn rest(&mut self, attempt: PartResult) -> Result<(), Failure> {
         self.failures += 1;
-        let told = attempt.as_ref().ok().and_then(Answer::retry_after);
+        let told = attempt.as_ref().ok().and_then(Response::retry_after);
         match self.client.patience().pause(self.failures, told) {
             Some(pause) => std::thread::sleep(pause),
             None => return Err(self.failure(attempt)),
@@ -148,7 +151,7 @@ impl Upload<'_> {
         Ok(())
     }
 
-    fn failure(&self, attempt: Attempt) -> Failure {
+    fn failure(&self, attempt: PartResult) -> Failure {
         match attempt {
             Ok(answer) => self.client.refusal(&answer),
             Err(error) => self.client.unanswered(&error),
@@ -174,7 +177,7 @@ impl Upload<'_> {
 
     /// Sends the next part from memory: its digest precedes it, and an answer before the end of the
     /// body can be read, which a streamed body would lose.
-    fn send_part(&self) -> Result<Attempt, Failure> {
+    fn send_part(&self) -> Result<PartResult, Failure> {
         let length = self.part_size.min(self.binary.size - self.offset);
         let part = self.binary.part(self.offset, length)?;
         let (last, total) = (self.offset + length - 1, self.binary.size);
@@ -190,7 +193,7 @@ impl Upload<'_> {
         Ok(self.client.send(request))
     }
 
-    fn ask_offset(&self) -> Result<Attempt, Failure> {
+    fn ask_offset(&self) -> Result<PartResult, Failure> {
         Ok(self.client.send(self.client.signed(Method::HEAD, &self.address)?))
     }
 }
@@ -204,7 +207,7 @@ mod tests {
     use super::*;
     use crate::{
         printer::{Form, Printer},
-        testing::{Fault, IMPATIENT, Service},
+        testing::{Fault, IMPATIENT, TestService},
     };
     use contract::apps::Platform;
     use std::path::Path;
@@ -215,7 +218,7 @@ mod tests {
         std::iter::repeat_with(|| random.u8(..)).take(size).collect()
     }
 
-    fn send(service: &Service, path: &Path) -> Result<ArtifactId, Failure> {
+    fn send(service: &TestService, path: &Path) -> Result<ArtifactId, Failure> {
         let binary = Binary::open(path, &Printer::new(Form::Text, true))?;
         let request = UploadUrlRequest {
             app_id: "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
@@ -245,7 +248,7 @@ mod tests {
     fn an_upload_comes_through_whatever_happens() {
         let content = content(SIZE);
         let (_folder, path) = file(&content);
-        let service = Service::start([
+        let service = TestService::start([
             Fault::DropAfter(1_000_000),
             Fault::Refuse(500),
             Fault::None,
@@ -265,7 +268,7 @@ mod tests {
     fn a_second_run_goes_on_where_the_first_stopped() {
         let content = content(SIZE);
         let (_folder, path) = file(&content);
-        let service = Service::start([Fault::None, Fault::Gone]);
+        let service = TestService::start([Fault::None, Fault::Gone]);
         let failure = send(&service, &path).unwrap_err();
         assert!(matches!(failure, Failure::Unreachable { .. }), "{failure}");
         let before = service.stored().len();
@@ -279,7 +282,7 @@ mod tests {
     #[test]
     fn a_service_that_is_gone_ends_it_after_bounded_attempts() {
         let (_folder, path) = file(&content(1000));
-        let service = Service::start([Fault::Gone]);
+        let service = TestService::start([Fault::Gone]);
         let failure = send(&service, &path).unwrap_err();
         assert_eq!(
             format!("{:?}", failure.exit_code()),
@@ -292,7 +295,7 @@ mod tests {
     #[test]
     fn what_the_service_will_not_take_is_not_sent_again() {
         let (_folder, path) = file(&content(1000));
-        let service = Service::start([Fault::Refuse(413)]);
+        let service = TestService::start([Fault::Refuse(413)]);
         let failure = send(&service, &path).unwrap_err();
         assert!(matches!(failure, Failure::Refused(_)), "{failure}");
         assert_eq!(service.attempts(), 1);

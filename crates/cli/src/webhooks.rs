@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    args::Webhook as Command,
+    args::WebhookCommand as Command,
     client::Client,
     failure::Failure,
     lists,

@@ -2,7 +2,9 @@
 
 use crate::failure::Failure;
 use contract::text::RepositoryName;
-use repository::{CONFIG, Config, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW, stays_inside};
+use repository::{
+    CONFIG, Config, FileContent, Files, LARGEST_FILE, PACKAGE, WORKFLOW, stays_inside,
+};
 use std::{
     fs::File,
     io::{self, Read},
@@ -46,9 +48,9 @@ impl WorkingCopy {
             )
         };
         match self.content(CONFIG) {
-            Content::Missing => Ok(None),
-            Content::Unreadable(why) => Err(unfit(&why)),
-            Content::Text(text) => serde_json::from_str(&text).map(Some).map_err(|e| unfit(&e)),
+            FileContent::Missing => Ok(None),
+            FileContent::Unreadable(why) => Err(unfit(&why)),
+            FileContent::Text(text) => serde_json::from_str(&text).map(Some).map_err(|e| unfit(&e)),
         }
     }
 
@@ -94,7 +96,7 @@ impl WorkingCopy {
         }
     }
 
-    fn content(&self, path: &str) -> Content {
+    fn content(&self, path: &str) -> FileContent {
         let read = || {
             let mut bytes = Vec::new();
             let file = File::open(self.root.join(path))?;
@@ -103,8 +105,8 @@ impl WorkingCopy {
         };
         match read() {
             Ok(bytes) => bytes.into(),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Content::Missing,
-            Err(e) => Content::Unreadable(e.to_string()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => FileContent::Missing,
+            Err(e) => FileContent::Unreadable(e.to_string()),
         }
     }
 }

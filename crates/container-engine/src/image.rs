@@ -22,15 +22,15 @@ pub struct Image {
 
 /// Credentials for a registry.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Login {
+pub struct RegistryLogin {
     pub username: String,
     /// The password or token.
     pub password: String,
 }
 
-impl fmt::Debug for Login {
+impl fmt::Debug for RegistryLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Login({:?}, ••••••••)", self.username)
+        write!(f, "RegistryLogin({:?}, ••••••••)", self.username)
     }
 }
 

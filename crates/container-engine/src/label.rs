@@ -8,7 +8,7 @@ pub type Labels = BTreeMap<String, String>;
 
 /// An object of which only the name and the labels matter: a network or a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owned {
+pub struct LabelledObject {
     pub name: String,
     pub labels: Labels,
 }

@@ -16,8 +16,8 @@ mod label;
 pub use container::{
     Capability, Container, ContainerSpec, Health, HealthCommand, Limits, Mount, Phase, Usage,
 };
-pub use image::{BuildEvent, BuildSpec, Built, Image, Login};
-pub use label::{Labels, Owned};
+pub use image::{BuildEvent, BuildSpec, Built, Image, RegistryLogin};
+pub use label::{LabelledObject, Labels};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -64,8 +64,8 @@ pub struct Inventory {
     pub at: Timestamp,
     /// Running or not.
     pub containers: Vec<Container>,
-    pub networks: Vec<Owned>,
-    pub volumes: Vec<Owned>,
+    pub networks: Vec<LabelledObject>,
+    pub volumes: Vec<LabelledObject>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,13 +212,17 @@ pub trait Engine: Send + Sync {
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError>;
 
     /// The current digest of this reference in its registry.
-    async fn resolve(&self, reference: &str, login: Option<&Login>) -> Result<String, EngineError>;
+    async fn resolve(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> Result<String, EngineError>;
 
     /// The image, pulled if it is not on this machine.
     async fn ensure_image(
         &self,
         reference: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<Image, EngineError>;
 
     /// Builds an image from a context, a tar archive with a Dockerfile. Dropping the stream ends
@@ -237,7 +241,7 @@ pub trait Engine: Send + Sync {
         &self,
         repository: &str,
         tag: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<String, EngineError>;
 
     /// The images that carry these labels.

@@ -7,7 +7,8 @@ use container_engine::{
     Container, ContainerSpec, Engine, EngineError, Exec, Happening, Health, HealthCommand, Labels,
     Limits, LogQuery, Output, Phase, Stream,
     fake::{
-        Behaviour, Ending, Fake, InjectedFault, Life, Operation, Script, Step, Times, Wellness,
+        Behaviour, Ending, Fake, InjectedFault, Life, Operation, ProgramStep, Script, Times,
+        Wellness,
     },
 };
 use contract::Timestamp;
@@ -256,9 +257,13 @@ fn programs_do_as_they_are_told_and_are_remembered() {
     let fake = running();
     fake.on_exec(|call| {
         let script: Script = vec![
-            Step::Read,
-            Step::Out("half of it".into()),
-            if call.exec.env.contains_key("CUT") { Step::CutOff } else { Step::Exit(9) },
+            ProgramStep::Read,
+            ProgramStep::Out("half of it".into()),
+            if call.exec.env.contains_key("CUT") {
+                ProgramStep::CutOff
+            } else {
+                ProgramStep::Exit(9)
+            },
         ];
         (call.exec.command == ["dump"]).then_some(script)
     });

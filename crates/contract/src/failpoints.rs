@@ -8,14 +8,14 @@ functions! {
     group "Failpoints";
 
     /// Panic.
-    "svc_test_panic": Failpoint { project_id: ProjectId, place: Place, message: Name } -> Empty
+    "svc_test_panic": Failpoint { project_id: ProjectId, place: PanicPoint, message: Name } -> Empty
     { who: Member of (project_id), effect: Change }
 }
 
 /// Where to panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Place {
+pub enum PanicPoint {
     /// In the handler of the call.
     Serve,
     /// In the project's owner, while it decides.

@@ -2,7 +2,7 @@
 
 use crate::{
     Effect, FaultKind, Spec, Standing,
-    endpoint::{self, Access, Content, Endpoint, Method},
+    endpoint::{self, Access, BodyContent, Endpoint, Method},
     fault::Failure,
     function::Group,
 };
@@ -227,13 +227,13 @@ impl Writer {
         operation
     }
 
-    fn content(&mut self, content: Content) -> Option<(&'static str, Value)> {
+    fn content(&mut self, content: BodyContent) -> Option<(&'static str, Value)> {
         match content {
-            Content::Empty => None,
-            Content::Json(schema) => {
+            BodyContent::Empty => None,
+            BodyContent::Json(schema) => {
                 Some(("application/json", schema(&mut self.schemas).to_value()))
             }
-            Content::Media(media) => Some((media, json!({}))),
+            BodyContent::Media(media) => Some((media, json!({}))),
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn of_values<T: DeserializeOwned>(params: &Map<String, Value>) -> Vec
     let mut search =
         Search { read: &|params| first::<T>(params), found: Vec::new(), left: MOST_READ };
     for (name, value) in params {
-        search.visit(&mut vec![Step::Field(name.clone())], value);
+        search.visit(&mut vec![PathStep::Field(name.clone())], value);
     }
     search.found
 }
@@ -43,14 +43,14 @@ pub(crate) fn read_field<'de, T: Deserialize<'de>>(
     value: impl Deserializer<'de>,
 ) -> Result<T, FieldProblem> {
     read(value).map_err(|mut wrong| {
-        wrong.path.insert(0, Step::Field(name.to_owned()));
+        wrong.path.insert(0, PathStep::Field(name.to_owned()));
         wrong.told(&[])
     })
 }
 
 /// A step from a value into it.
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum PathStep {
     Field(String),
     Item(usize),
 }
@@ -58,7 +58,7 @@ enum Step {
 /// The first problem with parameters.
 struct Wrong {
     /// Where it is.
-    path: Vec<Step>,
+    path: Vec<PathStep>,
     /// What Serde says.
     problem: String,
 }
@@ -70,8 +70,8 @@ fn first<T: DeserializeOwned>(params: Value) -> Option<Wrong> {
 fn read<'de, T: Deserialize<'de>>(value: impl Deserializer<'de>) -> Result<T, Wrong> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let steps = error.path().iter().filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(Step::Item(*index)),
-            Segment::Map { key } => Some(Step::Field(key.clone())),
+            Segment::Seq { index } => Some(PathStep::Item(*index)),
+            Segment::Map { key } => Some(PathStep::Field(key.clone())),
             Segment::Enum { .. } | Segment::Unknown => None,
         });
         Wrong { path: steps.collect(), problem: error.into_inner().to_string() }
@@ -81,23 +81,23 @@ fn read<'de, T: Deserialize<'de>>(value: impl Deserializer<'de>) -> Result<T, Wr
 impl Wrong {
     /// Whether the problem is in the value at `path`, read alone: each list on the way has only the
     /// item that leads there.
-    fn is_in(&self, path: &[Step]) -> bool {
+    fn is_in(&self, path: &[PathStep]) -> bool {
         let alone = path.iter().map(|step| match step {
-            Step::Item(_) => Step::Item(0),
+            PathStep::Item(_) => PathStep::Item(0),
             field => field.clone(),
         });
         self.path.len() >= path.len() && alone.eq(self.path.iter().take(path.len()).cloned())
     }
 
     /// The problem for people. `path` leads to the value that was read alone.
-    fn told(self, path: &[Step]) -> FieldProblem {
+    fn told(self, path: &[PathStep]) -> FieldProblem {
         let (inside, words) = in_words(&self.problem);
         let rest = self.path.into_iter().skip(path.len());
-        let steps = path.iter().cloned().chain(rest).chain(inside.map(Step::Field));
+        let steps = path.iter().cloned().chain(rest).chain(inside.map(PathStep::Field));
         let name = steps.fold(String::new(), |name, step| match step {
-            Step::Item(index) => format!("{name}[{index}]"),
-            Step::Field(field) if name.is_empty() => field,
-            Step::Field(field) => format!("{name}.{field}"),
+            PathStep::Item(index) => format!("{name}[{index}]"),
+            PathStep::Field(field) if name.is_empty() => field,
+            PathStep::Field(field) => format!("{name}.{field}"),
         });
         problem(if name.is_empty() { "body" } else { &name }, words)
     }
@@ -112,7 +112,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Finds the problems in the value at `path`.
-    fn visit(&mut self, path: &mut Vec<Step>, value: &Value) {
+    fn visit(&mut self, path: &mut Vec<PathStep>, value: &Value) {
         if self.left == 0 || self.found.len() == MOST_NAMED {
             return;
         }
@@ -121,17 +121,22 @@ impl Search<'_> {
             return;
         };
         let before = self.found.len();
-        let mut inside = |step: Step, value: &Value| {
+        let mut inside = |step: PathStep, value: &Value| {
             path.push(step);
             self.visit(path, value);
             path.pop();
         };
         match value {
             Value::Object(fields) => {
-                fields.iter().for_each(|(name, value)| inside(Step::Field(name.clone()), value));
+                fields
+                    .iter()
+                    .for_each(|(name, value)| inside(PathStep::Field(name.clone()), value));
             }
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| inside(Step::Item(index), item));
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| inside(PathStep::Item(index), item));
             }
             _ => {}
         }
@@ -142,10 +147,10 @@ impl Search<'_> {
 }
 
 /// The parameters with only the value at `path`.
-fn alone(path: &[Step], value: &Value) -> Value {
+fn alone(path: &[PathStep], value: &Value) -> Value {
     path.iter().rev().fold(value.clone(), |inside, step| match step {
-        Step::Field(name) => Value::Object(Map::from_iter([(name.clone(), inside)])),
-        Step::Item(_) => Value::Array(vec![inside]),
+        PathStep::Field(name) => Value::Object(Map::from_iter([(name.clone(), inside)])),
+        PathStep::Item(_) => Value::Array(vec![inside]),
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     Effect, FaultKind, Spec,
     authentication::Tier,
-    endpoint::{self, Access, Content, Endpoint},
+    endpoint::{self, Access, BodyContent, Endpoint},
     function::{Group, SessionUse},
 };
 use schemars::{SchemaGenerator, generate::SchemaSettings};
@@ -169,11 +169,11 @@ fn endpoint_section(page: &mut String, endpoint: &Endpoint, schemas: &mut Schema
     }
 }
 
-fn content(content: Content, schemas: &mut SchemaGenerator) -> Option<String> {
+fn content(content: BodyContent, schemas: &mut SchemaGenerator) -> Option<String> {
     match content {
-        Content::Empty => None,
-        Content::Json(schema) => Some(kind(schema(schemas).as_value())),
-        Content::Media(media) => Some(format!("`{media}`")),
+        BodyContent::Empty => None,
+        BodyContent::Json(schema) => Some(kind(schema(schemas).as_value())),
+        BodyContent::Media(media) => Some(format!("`{media}`")),
     }
 }
 

@@ -52,7 +52,7 @@ pub const MAX_FILE: usize = 1 << 20;
 
 /// The files of a credential, as somebody uploads them.
 #[derive(Clone, Copy)]
-pub enum Upload<'a> {
+pub enum UploadedFiles<'a> {
     /// What signs an app for iOS.
     IosSigning {
         /// The certificate and its private key, PKCS#12.
@@ -91,7 +91,7 @@ pub enum Upload<'a> {
     },
 }
 
-impl Upload<'_> {
+impl UploadedFiles<'_> {
     /// The file that is named if a parser panics.
     fn main_file(&self) -> File {
         match self {
@@ -104,9 +104,9 @@ impl Upload<'_> {
 }
 
 /// Names the kind, and nothing that is in the files.
-impl fmt::Debug for Upload<'_> {
+impl fmt::Debug for UploadedFiles<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Upload(a {}, …)", self.main_file())
+        write!(f, "UploadedFiles(a {}, …)", self.main_file())
     }
 }
 
@@ -128,29 +128,29 @@ pub struct Opened {
 ///
 /// A [`Refusal`] says what is wrong and what to do. It is final for these bytes, but for a
 /// certificate that is not valid yet.
-pub fn open(upload: Upload, now: Timestamp) -> Result<Opened, Refusal> {
+pub fn open(upload: UploadedFiles, now: Timestamp) -> Result<Opened, Refusal> {
     // The parsers of other crates read bytes of strangers here. A panic in one must become an answer.
     catch_unwind(AssertUnwindSafe(|| open_files(upload, now)))
         .unwrap_or(Err(Refusal::Unreadable { file: upload.main_file() }))
 }
 
-fn open_files(upload: Upload, now: Timestamp) -> Result<Opened, Refusal> {
+fn open_files(upload: UploadedFiles, now: Timestamp) -> Result<Opened, Refusal> {
     let (facts, mut warnings) = match upload {
-        Upload::IosSigning { p12, password, profile } => {
+        UploadedFiles::IosSigning { p12, password, profile } => {
             let (facts, warnings) = ios_signing::open(p12, password, profile, now)?;
             (Facts::IosSigning(facts), warnings)
         }
-        Upload::AndroidKeystore { keystore, password, alias, key_password } => {
+        UploadedFiles::AndroidKeystore { keystore, password, alias, key_password } => {
             let file = File::Keystore;
             let request = Request { file, bytes: keystore, password, alias, key_password };
             let (facts, warnings) = android_keystore::open(&request, now)?;
             (Facts::AndroidKeystore(facts), warnings)
         }
-        Upload::AppStoreConnectKey { p8, file_name, key_id, issuer_id } => {
+        UploadedFiles::AppStoreConnectKey { p8, file_name, key_id, issuer_id } => {
             let (facts, warnings) = app_store_connect::open(p8, file_name, key_id, issuer_id)?;
             (Facts::AppStoreConnectKey(facts), warnings)
         }
-        Upload::GoogleServiceAccount { json } => {
+        UploadedFiles::GoogleServiceAccount { json } => {
             (Facts::GoogleServiceAccount(service_account::open(json)?), Vec::new())
         }
     };

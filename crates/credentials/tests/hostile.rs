@@ -7,7 +7,7 @@ mod support;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use credentials::{File, MAX_FILE, Refusal, Upload, open};
+use credentials::{File, MAX_FILE, Refusal, UploadedFiles, open};
 use proptest::prelude::*;
 use serde_json::json;
 use support::ios::{APP_STORE, PASSWORD, folder};
@@ -63,22 +63,22 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
 });
 
 impl Samples {
-    fn upload<'a>(&'a self, file: File, bytes: &'a [u8]) -> Upload<'a> {
+    fn upload<'a>(&'a self, file: File, bytes: &'a [u8]) -> UploadedFiles<'a> {
         match file {
             File::P12 => {
-                Upload::IosSigning { p12: bytes, password: PASSWORD, profile: &self.profile }
+                UploadedFiles::IosSigning { p12: bytes, password: PASSWORD, profile: &self.profile }
             }
             File::Profile => {
-                Upload::IosSigning { p12: &self.p12, password: PASSWORD, profile: bytes }
+                UploadedFiles::IosSigning { p12: &self.p12, password: PASSWORD, profile: bytes }
             }
             File::Keystore => support::keystore(bytes, "p"),
-            File::P8 => Upload::AppStoreConnectKey {
+            File::P8 => UploadedFiles::AppStoreConnectKey {
                 p8: bytes,
                 file_name: Some("AuthKey_2X9R4HXF34.p8"),
                 key_id: None,
                 issuer_id: None,
             },
-            File::ServiceAccount => Upload::GoogleServiceAccount { json: bytes },
+            File::ServiceAccount => UploadedFiles::GoogleServiceAccount { json: bytes },
         }
     }
 

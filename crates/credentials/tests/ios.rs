@@ -4,7 +4,7 @@
 
 mod support;
 
-use credentials::{AppleCertificate, Facts, IosSigning, Opened, ProfileKind, Upload};
+use credentials::{AppleCertificate, Facts, IosSigning, Opened, ProfileKind, UploadedFiles};
 use support::ios::{APP_STORE, DEVICES, PASSWORD, Profile, TEAM, folder, issue, sign, signing};
 use support::{Folder, RSA, code, der, now, open, years_later};
 
@@ -212,9 +212,9 @@ fn the_password_of_the_p12_is_checked() {
     let folder = folder();
     let profile = APP_STORE.sign(&folder);
     let p12 = folder.read("distribution.p12");
-    let wrong = Upload::IosSigning { p12: &p12, password: "other", profile: &profile };
+    let wrong = UploadedFiles::IosSigning { p12: &p12, password: "other", profile: &profile };
     assert_eq!(code(wrong), "wrongPassword");
-    let swapped = Upload::IosSigning { p12: &profile, password: PASSWORD, profile: &p12 };
+    let swapped = UploadedFiles::IosSigning { p12: &profile, password: PASSWORD, profile: &p12 };
     assert!(open(swapped).unwrap_err().to_string().contains("mobileprovision"));
     folder.sh("openssl x509 -in distribution.pem -outform DER -out distribution.cer");
     let refusal = open(signing(&folder.read("distribution.cer"), &profile)).unwrap_err();

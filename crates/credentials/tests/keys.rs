@@ -4,15 +4,15 @@
 
 mod support;
 
-use credentials::{AppStoreConnectKey, Facts, KeyKind, Upload, Warning};
+use credentials::{AppStoreConnectKey, Facts, KeyKind, UploadedFiles, Warning};
 use serde_json::{Value, json};
 use support::{Folder, code, open};
 
 const KEY_ID: &str = "2X9R4HXF34";
 const ISSUER: &str = "57246542-96fe-1a63-e053-0824d011072a";
 
-fn p8(bytes: &[u8]) -> Upload<'_> {
-    Upload::AppStoreConnectKey {
+fn p8(bytes: &[u8]) -> UploadedFiles<'_> {
+    UploadedFiles::AppStoreConnectKey {
         p8: bytes,
         file_name: None,
         key_id: Some(KEY_ID),
@@ -49,7 +49,7 @@ fn a_key_of_app_store_connect_is_read() {
         assert_eq!((opened.facts.expires_at(), opened.warnings), (None, vec![]));
     }
     let bytes = folder.read("p256.pem");
-    let own = Upload::AppStoreConnectKey {
+    let own = UploadedFiles::AppStoreConnectKey {
         p8: &bytes,
         file_name: Some("AuthKey_2X9R4HXF34.p8"),
         key_id: None,
@@ -99,7 +99,7 @@ fn service_account(private_key: &str) -> Value {
 
 fn judge(json: &Value) -> Result<Facts, &'static str> {
     let json = json.to_string();
-    let upload = Upload::GoogleServiceAccount { json: json.as_bytes() };
+    let upload = UploadedFiles::GoogleServiceAccount { json: json.as_bytes() };
     open(upload).map(|opened| opened.facts).map_err(|refusal| refusal.code())
 }
 
@@ -145,7 +145,7 @@ fn other_files_of_google_are_told() {
         (r#"{"type": 7}"#, "is damaged"),
     ];
     for (json, word) in cases {
-        let upload = Upload::GoogleServiceAccount { json: json.as_bytes() };
+        let upload = UploadedFiles::GoogleServiceAccount { json: json.as_bytes() };
         let refusal = open(upload).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");
     }

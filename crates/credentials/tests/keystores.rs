@@ -4,7 +4,7 @@
 
 mod support;
 
-use credentials::{AndroidKeystore, Facts, KeyKind, Opened, Refusal, Upload, Warning};
+use credentials::{AndroidKeystore, Facts, KeyKind, Opened, Refusal, UploadedFiles, Warning};
 use support::{Folder, P256, RSA, code, der, keystore, now, open, years_later};
 
 const SUBJECT: &str = "/C=DE/O=Example/CN=Example App";
@@ -158,7 +158,7 @@ fn one_of_several_keys_is_named() {
         ));
     }
     let bytes = folder.read("ks.p12");
-    let named = |alias| Upload::AndroidKeystore {
+    let named = |alias| UploadedFiles::AndroidKeystore {
         keystore: &bytes,
         password: "password",
         alias,
@@ -215,7 +215,8 @@ fn a_key_may_have_a_password_of_its_own() {
     let judge = |key_password| {
         let keystore = folder.read("ks.p12");
         let (alias, password) = (Some("1"), "storepass");
-        let upload = Upload::AndroidKeystore { keystore: &keystore, password, alias, key_password };
+        let upload =
+            UploadedFiles::AndroidKeystore { keystore: &keystore, password, alias, key_password };
         open(upload).map(drop).map_err(|refusal| refusal.code())
     };
     assert_eq!(judge(Some("keypass")), Ok(()));

@@ -6,7 +6,7 @@ mod support;
 
 use std::fmt::Debug;
 
-use credentials::{Refusal, Upload};
+use credentials::{Refusal, UploadedFiles};
 use data_encoding::{BASE64, HEXLOWER, HEXUPPER};
 use serde_json::json;
 use support::ios::{APP_STORE, folder};
@@ -29,7 +29,7 @@ impl Said {
         self.0 += &format!("{refusal} {}\n", refusal.code());
     }
 
-    fn of(&mut self, upload: Upload) {
+    fn of(&mut self, upload: UploadedFiles) {
         self.add(upload);
         match credentials::open(upload, now()) {
             Ok(opened) => {
@@ -83,10 +83,15 @@ fn nothing_tells_a_secret() {
     let plain = folder.read("plain.p12");
     for p12 in [&folder.read("ios.p12"), &plain, &plain[..1500], &folder.read("key.der")] {
         for password in [PASSWORD, KEY_PASSWORD] {
-            said.of(Upload::IosSigning { p12, password, profile: &profile });
-            said.of(Upload::IosSigning { p12, password, profile: p12 });
+            said.of(UploadedFiles::IosSigning { p12, password, profile: &profile });
+            said.of(UploadedFiles::IosSigning { p12, password, profile: p12 });
             for (alias, key_password) in [(None, None), (Some("1"), Some(KEY_PASSWORD))] {
-                said.of(Upload::AndroidKeystore { keystore: p12, password, alias, key_password });
+                said.of(UploadedFiles::AndroidKeystore {
+                    keystore: p12,
+                    password,
+                    alias,
+                    key_password,
+                });
             }
         }
     }
@@ -96,7 +101,12 @@ fn nothing_tells_a_secret() {
         for id in
             [None, Some("2X9R4HXF34"), Some(std::str::from_utf8(&p8[..10]).unwrap_or_default())]
         {
-            said.of(Upload::AppStoreConnectKey { p8, file_name: None, key_id: id, issuer_id: id });
+            said.of(UploadedFiles::AppStoreConnectKey {
+                p8,
+                file_name: None,
+                key_id: id,
+                issuer_id: id,
+            });
         }
     }
     let pem = String::from_utf8(pem).unwrap();
@@ -106,11 +116,13 @@ fn nothing_tells_a_secret() {
                 "type": "service_account", "project_id": "p", "private_key_id": "1",
                 "private_key": key, "client_email": email,
             });
-            said.of(Upload::GoogleServiceAccount { json: json.to_string().as_bytes() });
+            said.of(UploadedFiles::GoogleServiceAccount { json: json.to_string().as_bytes() });
         }
     }
-    said.of(Upload::GoogleServiceAccount { json: json!(pem).to_string().as_bytes() });
-    said.of(Upload::GoogleServiceAccount { json: json!({"type": pem}).to_string().as_bytes() });
+    said.of(UploadedFiles::GoogleServiceAccount { json: json!(pem).to_string().as_bytes() });
+    said.of(UploadedFiles::GoogleServiceAccount {
+        json: json!({"type": pem}).to_string().as_bytes(),
+    });
 
     assert!(said.0.contains("com.example.app") && said.0.contains("gserviceaccount"), "{}", said.0);
     said.must_not_contain(PASSWORD.as_bytes());

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The key to an account at a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum ProviderKey {
     /// For Paystack.
     Paystack(PaystackKey),
     /// For Stripe.

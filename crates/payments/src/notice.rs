@@ -3,7 +3,7 @@
 mod events;
 mod signature;
 
-use crate::Key;
+use crate::ProviderKey;
 use contract::{Timestamp, checkouts::Reference};
 
 /// The signature that came with a notice: the value of `x-paystack-signature` or
@@ -53,17 +53,17 @@ pub enum NoticeRefused {
 /// or subscription. A repeated notice is accepted: it makes somebody look once more. How large a
 /// body may be is for the caller to say.
 pub fn read_notice(
-    key: &Key,
+    key: &ProviderKey,
     signature: &Signature,
     body: &[u8],
     now: Timestamp,
 ) -> Result<Notice, NoticeRefused> {
     match key {
-        Key::Paystack(key) => {
+        ProviderKey::Paystack(key) => {
             signature::check_paystack(key, signature, body)?;
             events::paystack(body)
         }
-        Key::Stripe(key) => {
+        ProviderKey::Stripe(key) => {
             signature::check_stripe(key, signature, body, now)?;
             events::stripe(body)
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A plan that buyers subscribe to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct SubscriptionPlan {
     /// The provider's code of the plan: `PLN_…` at Paystack, the id of a recurring price at Stripe.
     pub code: PlanCode,
     /// What the buyer reads.

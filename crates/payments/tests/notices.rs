@@ -6,7 +6,8 @@ use contract::{Timestamp, checkouts::Reference};
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use payments::{
-    About, Key, Notice, NoticeRefused, PaystackKey, SecretText, Signature, StripeKey, read_notice,
+    About, Notice, NoticeRefused, PaystackKey, ProviderKey, SecretText, Signature, StripeKey,
+    read_notice,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,15 +20,15 @@ fn secret(text: &str) -> SecretText {
     SecretText(text.into())
 }
 
-fn paystack() -> Key {
-    Key::Paystack(PaystackKey {
+fn paystack() -> ProviderKey {
+    ProviderKey::Paystack(PaystackKey {
         secret_key: secret("sk_test_new"),
         previous_keys: vec![secret("sk_test_old")],
     })
 }
 
-fn stripe() -> Key {
-    Key::Stripe(StripeKey {
+fn stripe() -> ProviderKey {
+    ProviderKey::Stripe(StripeKey {
         secret_key: secret("sk_test_new"),
         webhook_secrets: vec![secret("whsec_old"), secret("whsec_new")],
     })
@@ -49,15 +50,15 @@ fn by_stripe(secret: &str, seconds_ago: i64, body: &[u8]) -> Signature {
     Signature(format!("t={time},v1={}", v1(secret, time, body)))
 }
 
-fn signed(key: &Key, body: &[u8]) -> Result<Notice, NoticeRefused> {
+fn signed(key: &ProviderKey, body: &[u8]) -> Result<Notice, NoticeRefused> {
     let signature = match key {
-        Key::Paystack(_) => by_paystack("sk_test_new", body),
-        Key::Stripe(_) => by_stripe("whsec_new", 0, body),
+        ProviderKey::Paystack(_) => by_paystack("sk_test_new", body),
+        ProviderKey::Stripe(_) => by_stripe("whsec_new", 0, body),
     };
     read_notice(key, &signature, body, NOW)
 }
 
-fn about(key: &Key, body: &Value) -> About {
+fn about(key: &ProviderKey, body: &Value) -> About {
     signed(key, body.to_string().as_bytes()).unwrap().about
 }
 
@@ -127,7 +128,10 @@ fn stripe_signs_the_time_too_and_old_signatures_are_refused() {
 
 #[test]
 fn without_a_signing_secret_no_notice_of_stripe_is_believed() {
-    let key = Key::Stripe(StripeKey { secret_key: secret("sk_test_new"), webhook_secrets: vec![] });
+    let key = ProviderKey::Stripe(StripeKey {
+        secret_key: secret("sk_test_new"),
+        webhook_secrets: vec![],
+    });
     for signature in [by_stripe("", 0, b"{}"), by_stripe("sk_test_new", 0, b"{}")] {
         let error = read_notice(&key, &signature, b"{}", NOW).unwrap_err();
         assert!(error.to_string().contains("`webhookSecrets`"), "{error}");

@@ -1,8 +1,8 @@
 //! `.svc/config.json`: which platforms a repository builds, with which commands.
 
 use crate::{
-    CONFIG, Check, Content, Files, Findings, Place,
-    document::{Key, Node, Value},
+    CONFIG, Check, FileContent, Files, Findings, Location,
+    document::{DocumentKey, Node, Value},
 };
 use contract::{AppId, apps::Platform, artifacts::ArtifactKind, text::RepositoryName};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -55,9 +55,9 @@ impl Recipe {
     /// The recipe in the files of a repository. The error says why there is none.
     pub fn of(files: &Files, platform: Platform, profile: &str) -> Result<Recipe, String> {
         let text = match &files.config {
-            Content::Text(text) => text,
-            Content::Missing => return Err(format!("the repository has no {CONFIG}")),
-            Content::Unreadable(why) => return Err(format!("{CONFIG} {why}")),
+            FileContent::Text(text) => text,
+            FileContent::Missing => return Err(format!("the repository has no {CONFIG}")),
+            FileContent::Unreadable(why) => return Err(format!("{CONFIG} {why}")),
         };
         let config: Config = serde_json::from_str(text).map_err(|e| format!("{CONFIG}: {e}"))?;
         config.recipe(platform, profile)
@@ -113,11 +113,11 @@ pub fn withheld_consent(
 
 /// The profiles that can be built, by platform. `None` if the configuration cannot be read, or names so
 /// many that nobody means them.
-pub(crate) fn profiles(content: &Content) -> Option<BTreeMap<Platform, BTreeSet<String>>> {
+pub(crate) fn profiles(content: &FileContent) -> Option<BTreeMap<Platform, BTreeSet<String>>> {
     let config: Config = match content {
-        Content::Text(text) => serde_json::from_str(text).ok()?,
-        Content::Missing => Config::default(),
-        Content::Unreadable(_) => return None,
+        FileContent::Text(text) => serde_json::from_str(text).ok()?,
+        FileContent::Missing => Config::default(),
+        FileContent::Unreadable(_) => return None,
     };
     let mut all = BTreeMap::new();
     for (platform, commands) in &config.build {
@@ -167,7 +167,7 @@ pub(crate) fn check(root: &Node, findings: &mut Findings) -> Built {
             built.insert(platform, profiles.build.keys().map(|name| (*name).to_owned()).collect());
         } else if let Some(key) = profiles.key {
             let problem = format!("{} has entries and is not among the platforms", platform.name());
-            findings.add(Check::ConfigUnused, Place::of(CONFIG, key.line), problem);
+            findings.add(Check::ConfigUnused, Location::of(CONFIG, key.line), problem);
         }
     }
     for field in ["$schema", "apiUrl", "applicationId", "app", "repository"] {
@@ -189,15 +189,19 @@ pub(crate) fn check(root: &Node, findings: &mut Findings) -> Built {
 
 /// Adds a finding for each name of a map that is none of `known`.
 fn foreign_names(node: &Node, known: &[&str], prefix: &str, check: Check, findings: &mut Findings) {
-    for (Key { line, name }, _) in node.entries() {
+    for (DocumentKey { line, name }, _) in node.entries() {
         if !known.contains(&name.as_str()) {
-            findings.add(check, Place::of(CONFIG, *line), format!("{prefix}{name} is not known"));
+            findings.add(
+                check,
+                Location::of(CONFIG, *line),
+                format!("{prefix}{name} is not known"),
+            );
         }
     }
 }
 
-fn at(node: &Node) -> Place {
-    Place::of(CONFIG, node.line)
+fn at(node: &Node) -> Location {
+    Location::of(CONFIG, node.line)
 }
 
 fn platforms(root: &Node, findings: &mut Findings) -> Vec<Platform> {
@@ -264,7 +268,7 @@ impl<'a> Table<'a> {
                 Some(text) => drop(profiles.insert(key.name.as_str(), (key.line, text))),
                 None => {
                     let problem = format!("{path}.{} is not text", key.name);
-                    findings.add(Check::ConfigShape, Place::of(CONFIG, key.line), problem);
+                    findings.add(Check::ConfigShape, Location::of(CONFIG, key.line), problem);
                 }
             }
         }
@@ -278,7 +282,7 @@ struct Profiles<'a> {
     build: BTreeMap<&'a str, (Option<u32>, &'a str)>,
     artifact: BTreeMap<&'a str, (Option<u32>, &'a str)>,
     /// The key of the platform's first entry.
-    key: Option<&'a Key>,
+    key: Option<&'a DocumentKey>,
 }
 
 impl<'a> Profiles<'a> {
@@ -297,7 +301,7 @@ impl<'a> Profiles<'a> {
 
     fn check(&self, root: &Node, findings: &mut Findings) {
         let name = self.platform.name();
-        let place = self.key.map_or(at(root), |key| Place::of(CONFIG, key.line));
+        let place = self.key.map_or(at(root), |key| Location::of(CONFIG, key.line));
         if self.build.is_empty() && self.artifact.is_empty() {
             findings.add(Check::ConfigBuild, place, format!("build.{name} has no profile"));
             return;
@@ -307,7 +311,7 @@ impl<'a> Profiles<'a> {
             findings.add(Check::ConfigProduction, place, problem);
         }
         for (profile, (line, command)) in &self.build {
-            let place = Place::of(CONFIG, *line);
+            let place = Location::of(CONFIG, *line);
             if command.trim().is_empty() {
                 let problem = format!("build.{name}.{profile} is empty");
                 findings.add(Check::ConfigBuild, place, problem);
@@ -318,7 +322,7 @@ impl<'a> Profiles<'a> {
             }
         }
         for (profile, (line, path)) in &self.artifact {
-            let place = Place::of(CONFIG, *line);
+            let place = Location::of(CONFIG, *line);
             if !self.build.contains_key(profile) {
                 let problem = format!("build.{name}.{profile} is missing");
                 findings.add(Check::ConfigBuild, place, problem);
@@ -327,7 +331,7 @@ impl<'a> Profiles<'a> {
         }
     }
 
-    fn check_path(&self, profile: &str, path: &str, place: Place, findings: &mut Findings) {
+    fn check_path(&self, profile: &str, path: &str, place: Location, findings: &mut Findings) {
         let field = format!("artifact.{}.{profile}", self.platform.name());
         if !stays_inside(path) {
             let problem = format!("{field} is {path:?}, which may lead out of the repository");

@@ -31,11 +31,11 @@ pub enum Value {
     Null,
     List(Vec<Node>),
     /// In the order of the file.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(DocumentKey, Node)>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct DocumentKey {
     pub line: Option<u32>,
     pub name: String,
 }
@@ -49,7 +49,7 @@ pub struct SyntaxError {
 
 impl Node {
     /// The entries of a map; of any other part none.
-    pub fn entries(&self) -> &[(Key, Node)] {
+    pub fn entries(&self) -> &[(DocumentKey, Node)] {
         match &self.value {
             Value::Map(entries) => entries,
             _ => &[],
@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// The entry of a map with this name.
-    pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+    pub fn entry(&self, name: &str) -> Option<&(DocumentKey, Node)> {
         self.entries().iter().find(|(key, _)| key.name == name)
     }
 
@@ -111,7 +111,8 @@ impl Node {
                 Value::List(list.into_iter().map(Node::without_lines).collect())
             }
             serde_json::Value::Object(map) => {
-                let entry = |(name, value)| (Key { line: None, name }, Node::without_lines(value));
+                let entry =
+                    |(name, value)| (DocumentKey { line: None, name }, Node::without_lines(value));
                 Value::Map(map.into_iter().map(entry).collect())
             }
         };
@@ -157,7 +158,7 @@ struct Open {
     node: Node,
     anchor: usize,
     /// The name of the entry whose value comes next.
-    key: Option<Key>,
+    key: Option<DocumentKey>,
     /// The size of the tree before this part.
     size_before: usize,
 }
@@ -231,7 +232,7 @@ impl Reader {
                 if entries.iter().any(|(key, _)| key.name == name) {
                     return Err(TWICE);
                 }
-                around.key = Some(Key { line: node.line, name });
+                around.key = Some(DocumentKey { line: node.line, name });
             }
             _ => {}
         }

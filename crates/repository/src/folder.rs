@@ -45,14 +45,14 @@ pub fn is_package_file(path: &str) -> bool {
 
 /// The files of a folder that have been seen.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct FolderContents {
     dockerfile: bool,
     cloud_code: bool,
     packages: bool,
     broken: Option<String>,
 }
 
-impl Seen {
+impl FolderContents {
     /// Notes a regular file. `content` is needed for package files only.
     pub fn file(&mut self, path: &str, content: &[u8]) {
         self.dockerfile |= path == DOCKERFILE;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn kind(files: &[(&str, &str)]) -> Result<FolderKind, String> {
-        let mut seen = Seen::default();
+        let mut seen = FolderContents::default();
         for (path, content) in files {
             seen.file(path, content.as_bytes());
         }

@@ -34,7 +34,7 @@ pub const CONFIG: &str = ".svc/config.json";
 /// The workflow that builds in the repository's own CI.
 pub const WORKFLOW: &str = ".github/workflows/svc-build.yml";
 
-/// The largest file that is checked, in bytes. Larger files are [`Content::Unreadable`].
+/// The largest file that is checked, in bytes. Larger files are [`FileContent::Unreadable`].
 pub const LARGEST_FILE: usize = 256 << 10;
 
 /// The longest text of a problem, in characters. Problems quote the files of strangers.
@@ -44,16 +44,16 @@ const LONGEST_PROBLEM: usize = 300;
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     /// [`PACKAGE`].
-    pub package: Content,
+    pub package: FileContent,
     /// [`CONFIG`].
-    pub config: Content,
+    pub config: FileContent,
     /// [`WORKFLOW`].
-    pub workflow: Content,
+    pub workflow: FileContent,
 }
 
 /// The content of a file.
 #[derive(Debug, Clone, Default)]
-pub enum Content {
+pub enum FileContent {
     /// There is no such file.
     #[default]
     Missing,
@@ -63,16 +63,16 @@ pub enum Content {
     Text(String),
 }
 
-impl From<Vec<u8>> for Content {
+impl From<Vec<u8>> for FileContent {
     fn from(bytes: Vec<u8>) -> Self {
         if bytes.len() > LARGEST_FILE {
-            return Content::Unreadable(format!("is larger than {} KiB", LARGEST_FILE >> 10));
+            return FileContent::Unreadable(format!("is larger than {} KiB", LARGEST_FILE >> 10));
         }
         // Programs that read these files ignore a byte order mark.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         match str::from_utf8(bytes) {
-            Ok(text) => Content::Text(text.to_owned()),
-            Err(_) => Content::Unreadable("is not UTF-8 text".into()),
+            Ok(text) => FileContent::Text(text.to_owned()),
+            Err(_) => FileContent::Unreadable("is not UTF-8 text".into()),
         }
     }
 }
@@ -98,7 +98,7 @@ impl Report {
             return;
         }
         let mut findings = Findings(std::mem::take(&mut self.findings));
-        findings.add(Check::ConfigApp, Place::of(CONFIG, None), problem);
+        findings.add(Check::ConfigApp, Location::of(CONFIG, None), problem);
         self.findings = findings.0;
         self.findings.sort_by_key(|found| Reverse(found.severity));
     }
@@ -110,7 +110,7 @@ impl Report {
 /// other two files, so it makes their absence an error. A configuration alone is enough for runners.
 pub fn check(files: &Files) -> Report {
     let parts = [(PACKAGE, &files.package), (CONFIG, &files.config), (WORKFLOW, &files.workflow)];
-    let is_there = |content: &Content| !matches!(content, Content::Missing);
+    let is_there = |content: &FileContent| !matches!(content, FileContent::Missing);
     let is_managed = parts.iter().all(|(_, content)| is_there(content));
     let missing = match (is_there(&files.workflow), is_there(&files.config)) {
         (true, _) => Severity::Error,
@@ -121,7 +121,7 @@ pub fn check(files: &Files) -> Report {
     let mut findings = Findings::default();
     let package = findings.read(PACKAGE, &files.package, missing, document::json);
     if let Some(package) = package.filter(|package| !package.is_map()) {
-        findings.add(Check::PackageObject, Place::of(PACKAGE, package.line), "is not an object");
+        findings.add(Check::PackageObject, Location::of(PACKAGE, package.line), "is not an object");
     }
     let config = findings.read(CONFIG, &files.config, missing, document::json);
     let built = config.map(|root| config::check(&root, &mut findings)).unwrap_or_default();
@@ -151,14 +151,14 @@ pub fn check(files: &Files) -> Report {
 
 /// The file and the line of a finding.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Location {
     path: &'static str,
     line: Option<u32>,
 }
 
-impl Place {
-    fn of(path: &'static str, line: Option<u32>) -> Place {
-        Place { path, line }
+impl Location {
+    fn of(path: &'static str, line: Option<u32>) -> Location {
+        Location { path, line }
     }
 }
 
@@ -166,7 +166,7 @@ impl Place {
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    fn add(&mut self, check: Check, place: Place, problem: impl Into<String>) {
+    fn add(&mut self, check: Check, place: Location, problem: impl Into<String>) {
         self.add_as(check, check.severity(), place, problem);
     }
 
@@ -174,7 +174,7 @@ impl Findings {
         &mut self,
         check: Check,
         severity: Severity,
-        Place { path, line }: Place,
+        Location { path, line }: Location,
         problem: impl Into<String>,
     ) {
         self.0.push(Finding {
@@ -191,25 +191,25 @@ impl Findings {
     fn read(
         &mut self,
         path: &'static str,
-        content: &Content,
+        content: &FileContent,
         missing: Severity,
         parse: impl Fn(&str) -> Result<Node, SyntaxError>,
     ) -> Option<Node> {
         match content {
-            Content::Missing => {
+            FileContent::Missing => {
                 let check = match path {
                     PACKAGE => Check::PackageMissing,
                     CONFIG => Check::ConfigMissing,
                     _ => Check::WorkflowMissing,
                 };
-                self.add_as(check, missing, Place::of(path, None), "is missing");
+                self.add_as(check, missing, Location::of(path, None), "is missing");
             }
-            Content::Unreadable(why) => {
-                self.add(Check::FileReadable, Place::of(path, None), why);
+            FileContent::Unreadable(why) => {
+                self.add(Check::FileReadable, Location::of(path, None), why);
             }
-            Content::Text(text) => match parse(text) {
+            FileContent::Text(text) => match parse(text) {
                 Ok(root) => return Some(root),
-                Err(e) => self.add(Check::FileSyntax, Place::of(path, e.line), e.problem),
+                Err(e) => self.add(Check::FileSyntax, Location::of(path, e.line), e.problem),
             },
         }
         None

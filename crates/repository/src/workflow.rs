@@ -5,9 +5,9 @@
 //! Source: "Workflow syntax for GitHub Actions", `on.workflow_dispatch.inputs`, `jobs.<job_id>.uses`.
 
 use crate::{
-    Check, Findings, Place, WORKFLOW,
+    Check, Findings, Location, WORKFLOW,
     config::Built,
-    document::{Key, Node, Value},
+    document::{DocumentKey, Node, Value},
 };
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -32,16 +32,16 @@ pub(crate) fn check(root: &Node, built: &Built, findings: &mut Findings) {
     check_jobs(root, findings);
 }
 
-fn at(node: &Node) -> Place {
-    Place::of(WORKFLOW, node.line)
+fn at(node: &Node) -> Location {
+    Location::of(WORKFLOW, node.line)
 }
 
-fn check_trigger(key: &Key, on: &Node, built: &Built, findings: &mut Findings) {
-    let place = Place::of(WORKFLOW, key.line);
+fn check_trigger(key: &DocumentKey, on: &Node, built: &Built, findings: &mut Findings) {
+    let place = Location::of(WORKFLOW, key.line);
     // `on` is a name, a list of names, or an object.
     let names_it = |node: &Node| node.text() == Some("workflow_dispatch");
     let dispatch = match on.entry("workflow_dispatch") {
-        Some((key, dispatch)) => Some((Place::of(WORKFLOW, key.line), dispatch.get("inputs"))),
+        Some((key, dispatch)) => Some((Location::of(WORKFLOW, key.line), dispatch.get("inputs"))),
         None if names_it(on) || on.elements().iter().any(names_it) => Some((place, None)),
         None => None,
     };
@@ -63,7 +63,7 @@ fn check_trigger(key: &Key, on: &Node, built: &Built, findings: &mut Findings) {
         let has_default = input.get("default").is_some_and(|d| d.value != Value::Null);
         if !INPUTS.contains(&key.name.as_str()) && is_required && !has_default {
             let problem = format!("requires the input {}", key.name);
-            findings.add(Check::WorkflowInputForeign, Place::of(WORKFLOW, key.line), problem);
+            findings.add(Check::WorkflowInputForeign, Location::of(WORKFLOW, key.line), problem);
         }
     }
 }
@@ -78,10 +78,10 @@ fn values<'a>(input: &str, built: &'a Built) -> BTreeSet<&'a str> {
 }
 
 /// Checks that an input takes all values that the service may send.
-fn check_input(key: &Key, input: &Node, built: &Built, findings: &mut Findings) {
+fn check_input(key: &DocumentKey, input: &Node, built: &Built, findings: &mut Findings) {
     let name = &key.name;
     let mut add = |line: Option<u32>, problem| {
-        findings.add(Check::WorkflowInputType, Place::of(WORKFLOW, line.or(key.line)), problem);
+        findings.add(Check::WorkflowInputType, Location::of(WORKFLOW, line.or(key.line)), problem);
     };
     match input.get("type").map(|kind| (kind.line, kind.text())) {
         // Without a type, an input is a string.
@@ -116,7 +116,8 @@ fn check_jobs(root: &Node, findings: &mut Findings) {
         (Reverse(passed(job)), !reference.is_build, !reference.is_fit())
     });
     let Some((job, uses, reference)) = ours else {
-        let place = root.entry("jobs").map_or(at(root), |(key, _)| Place::of(WORKFLOW, key.line));
+        let place =
+            root.entry("jobs").map_or(at(root), |(key, _)| Location::of(WORKFLOW, key.line));
         findings.add(Check::WorkflowReusable, place, "no job calls the reusable build workflow");
         return;
     };

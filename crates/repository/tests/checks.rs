@@ -8,7 +8,7 @@ use contract::{
     repositories::{Finding, RepositoryMode::*, Severity},
 };
 use repository::{
-    CHECKS, CONFIG, Config, Content, Files, PACKAGE, WORKFLOW, check, withheld_consent,
+    CHECKS, CONFIG, Config, FileContent, Files, PACKAGE, WORKFLOW, check, withheld_consent,
 };
 use std::{
     cmp::Reverse,
@@ -21,8 +21,8 @@ const SOUND_CONFIG: &str = include_str!("../../../data/fixtures/managed/.svc/con
 const SOUND_WORKFLOW: &str =
     include_str!("../../../data/fixtures/managed/.github/workflows/svc-build.yml");
 
-fn text(text: &str) -> Content {
-    Content::Text(text.into())
+fn text(text: &str) -> FileContent {
+    FileContent::Text(text.into())
 }
 
 fn sound() -> Files {
@@ -50,8 +50,8 @@ fn a_sound_repository_is_managed_and_has_no_findings() {
 #[test]
 fn the_mode_follows_from_the_files_that_are_there() {
     for present in 0..8 {
-        let keep = |bit: u32, content: Content| {
-            if present & bit == 0 { Content::Missing } else { content }
+        let keep = |bit: u32, content: FileContent| {
+            if present & bit == 0 { FileContent::Missing } else { content }
         };
         let Files { package, config, workflow } = sound();
         let (package, config, workflow) = (keep(1, package), keep(2, config), keep(4, workflow));
@@ -295,8 +295,8 @@ fn a_configuration_consents_by_naming_the_app_and_the_repository() {
 fn the_profiles_that_can_be_built_are_told_by_platform() {
     let profiles = check(&sound()).profiles.unwrap();
     assert!(profiles[&Platform::Android].contains("production"), "{profiles:?}");
-    let with = |config: Content| check(&Files { config, ..sound() }).profiles;
-    assert_eq!(with(Content::Missing), Some(BTreeMap::new()));
+    let with = |config: FileContent| check(&Files { config, ..sound() }).profiles;
+    assert_eq!(with(FileContent::Missing), Some(BTreeMap::new()));
     assert_eq!(with(text("{")), None);
     // A command without an artifact builds nothing.
     let half = with(text("{\"build\": {\"android\": {\"production\": \"make\"}}}")).unwrap();

@@ -9,7 +9,7 @@ const LARGEST_BODY: usize = 64 << 20;
 
 /// An HTTP answer, whatever it says.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The headers.
@@ -20,7 +20,7 @@ pub struct Answer {
 
 /// Sends a request once. An error does not show the address, because a signed address is a
 /// credential.
-pub async fn send(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
+pub async fn send(request: RequestBuilder) -> Result<Response, reqwest::Error> {
     let mut response = request.send().await.map_err(reqwest::Error::without_url)?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let mut body = Vec::new();
@@ -31,10 +31,10 @@ pub async fn send(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
             break;
         }
     }
-    Ok(Answer { status, headers, body })
+    Ok(Response { status, headers, body })
 }
 
-impl Answer {
+impl Response {
     /// Whether the request succeeded.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

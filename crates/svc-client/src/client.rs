@@ -1,11 +1,11 @@
 //! Calls of functions.
 
 use crate::{
-    Answer, Builder, Error, Patience,
+    Builder, Error, Patience, Response,
     error::{self, Facts},
-    retry::{Attempts, Outcome},
+    retry::{AttemptOutcome, Attempts},
     send,
-    settings::Credentials,
+    settings::ClientCredentials,
 };
 use contract::{
     Cursor, Effect, Function, Page, Spec,
@@ -23,7 +23,7 @@ use ulid::Ulid;
 pub struct Client {
     http: reqwest::Client,
     base_url: String,
-    credentials: Credentials,
+    credentials: ClientCredentials,
     patience: Patience,
 }
 
@@ -51,7 +51,7 @@ impl Client {
     pub(crate) fn from_parts(
         http: reqwest::Client,
         base_url: String,
-        credentials: Credentials,
+        credentials: ClientCredentials,
         patience: Patience,
     ) -> Self {
         Client { http, base_url, credentials, patience }
@@ -64,8 +64,9 @@ impl Client {
 
     /// The same client without a session, a deploy token and a master key.
     pub fn anonymous(self) -> Self {
-        let Credentials { application_id, javascript_key, .. } = self.credentials;
-        let credentials = Credentials { application_id, javascript_key, ..Credentials::default() };
+        let ClientCredentials { application_id, javascript_key, .. } = self.credentials;
+        let credentials =
+            ClientCredentials { application_id, javascript_key, ..ClientCredentials::default() };
         Client { credentials, ..self }
     }
 
@@ -171,7 +172,7 @@ impl Client {
     }
 
     /// The failure in an answer to a request of [`Client::http`].
-    pub fn refusal(&self, answer: &Answer) -> Error {
+    pub fn refusal(&self, answer: &Response) -> Error {
         error::of_answer(&self.base_url, answer, Facts::default())
     }
 
@@ -240,8 +241,13 @@ impl Client {
 
     fn request<P: Serialize + ?Sized>(&self, about: About<'_>, body: &P) -> RequestBuilder {
         let mut request = self.http.post(about.url).json(body);
-        let Credentials { application_id, javascript_key, session_token, deploy_token, master_key } =
-            &self.credentials;
+        let ClientCredentials {
+            application_id,
+            javascript_key,
+            session_token,
+            deploy_token,
+            master_key,
+        } = &self.credentials;
         for (header, value) in [
             ("X-Backend-Application-Id", application_id.as_deref()),
             ("X-Backend-Javascript-Key", javascript_key.as_deref()),
@@ -260,12 +266,12 @@ impl Client {
     }
 }
 
-fn outcome(answered: &Result<Answer, reqwest::Error>) -> Outcome {
+fn outcome(answered: &Result<Response, reqwest::Error>) -> AttemptOutcome {
     match answered {
-        Ok(answer) => Outcome::Answered(answer.status, answer.retry_after()),
-        Err(error) if error.is_builder() => Outcome::Impossible,
-        Err(error) if error.is_connect() => Outcome::NotSent,
-        Err(_) => Outcome::Lost,
+        Ok(answer) => AttemptOutcome::Answered(answer.status, answer.retry_after()),
+        Err(error) if error.is_builder() => AttemptOutcome::Impossible,
+        Err(error) if error.is_connect() => AttemptOutcome::NotSent,
+        Err(_) => AttemptOutcome::Lost,
     }
 }
 

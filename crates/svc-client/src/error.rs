@@ -1,6 +1,6 @@
 //! Why a call has no reply.
 
-use crate::Answer;
+use crate::Response;
 use contract::{FieldProblem, fault};
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ impl Facts {
 }
 
 /// The failure in an answer that is not the reply. `service` is the address in sentences.
-pub(crate) fn of_answer(service: &str, answer: &Answer, facts: Facts) -> Error {
+pub(crate) fn of_answer(service: &str, answer: &Response, facts: Facts) -> Error {
     let status = answer.status;
     let failure = answer.failure().map(Box::new);
     let (kind, message) = match &failure {
@@ -202,7 +202,7 @@ mod tests {
         headers.insert("retry-after", "7".parse().unwrap());
         let details = json!([{"field": "name", "problem": "is empty"}]);
         let body = json!({"code": 142, "error": "name: is empty", "details": details});
-        let answer = Answer { status: 400, headers, body: body.to_string().into_bytes() };
+        let answer = Response { status: 400, headers, body: body.to_string().into_bytes() };
         let error = of_answer("http://svc", &answer, CHANGE);
         assert_eq!((error.code(), error.status, error.details().len()), (Some(142), Some(400), 1));
         assert_eq!(error.to_string(), "name: is empty");

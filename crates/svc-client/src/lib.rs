@@ -40,7 +40,7 @@ mod error;
 mod retry;
 mod settings;
 
-pub use answer::{Answer, send};
+pub use answer::{Response, send};
 pub use client::Client;
 pub use contract;
 pub use error::{Error, Kind};

@@ -78,7 +78,7 @@ fn shortened(pause: Duration, chance: f64) -> Duration {
 
 /// What became of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum AttemptOutcome {
     /// An answer came. The pause is the one that it asks for.
     Answered(u16, Option<Duration>),
     /// There was no connection, so nothing was done.
@@ -109,19 +109,19 @@ impl Attempts {
     }
 
     /// The pause before the next attempt. `None` if this outcome is the last.
-    pub fn after(&mut self, outcome: Outcome) -> Option<Duration> {
+    pub fn after(&mut self, outcome: AttemptOutcome) -> Option<Duration> {
         self.failures += 1;
         // These two come from a gateway that waited for the service in vain.
-        let lost = matches!(outcome, Outcome::Lost | Outcome::Answered(502 | 504, _));
+        let lost = matches!(outcome, AttemptOutcome::Lost | AttemptOutcome::Answered(502 | 504, _));
         self.lost |= lost;
         let again = match outcome {
             _ if lost => self.repeats_lost,
-            Outcome::Answered(status, _) => self.patience.repeats(status),
-            Outcome::Impossible => false,
-            Outcome::NotSent | Outcome::Lost => true,
+            AttemptOutcome::Answered(status, _) => self.patience.repeats(status),
+            AttemptOutcome::Impossible => false,
+            AttemptOutcome::NotSent | AttemptOutcome::Lost => true,
         };
         let told = match outcome {
-            Outcome::Answered(_, told) => told,
+            AttemptOutcome::Answered(_, told) => told,
             _ => None,
         };
         again.then(|| self.patience.pause(self.failures, told)).flatten()
@@ -158,21 +158,21 @@ mod tests {
         assert_eq!(told(86_400), Some(LONGEST_TOLD));
     }
 
-    fn answered(status: u16) -> Outcome {
-        Outcome::Answered(status, None)
+    fn answered(status: u16) -> AttemptOutcome {
+        AttemptOutcome::Answered(status, None)
     }
 
     /// Whether a first attempt with this outcome is repeated.
-    fn repeats(patience: Patience, repeats_lost: bool, outcome: Outcome) -> bool {
+    fn repeats(patience: Patience, repeats_lost: bool, outcome: AttemptOutcome) -> bool {
         Attempts::new(patience, repeats_lost).after(outcome).is_some()
     }
 
     #[test]
     fn only_what_a_repetition_can_mend_is_repeated() {
-        for outcome in [answered(500), answered(503), answered(408), Outcome::NotSent] {
+        for outcome in [answered(500), answered(503), answered(408), AttemptOutcome::NotSent] {
             assert!(repeats(Patience::BRIEF, false, outcome), "{outcome:?}");
         }
-        for outcome in [answered(424), answered(409), answered(200), Outcome::Impossible] {
+        for outcome in [answered(424), answered(409), answered(200), AttemptOutcome::Impossible] {
             assert!(!repeats(Patience::LASTING, true, outcome), "{outcome:?}");
         }
         assert!(repeats(Patience::LASTING, true, answered(429)));
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_lost_answer_is_asked_for_again_only_where_it_would_come() {
-        for outcome in [Outcome::Lost, answered(502), answered(504)] {
+        for outcome in [AttemptOutcome::Lost, answered(502), answered(504)] {
             assert!(repeats(Patience::BRIEF, true, outcome), "{outcome:?}");
             assert!(!repeats(Patience::BRIEF, false, outcome), "{outcome:?}");
         }
@@ -190,10 +190,10 @@ mod tests {
     #[test]
     fn a_lost_answer_is_remembered_over_the_attempts() {
         let mut attempts = Attempts::new(Patience::LASTING, true);
-        attempts.after(Outcome::NotSent);
+        attempts.after(AttemptOutcome::NotSent);
         assert!(!attempts.lost_an_answer());
-        attempts.after(Outcome::Lost);
-        attempts.after(Outcome::NotSent);
+        attempts.after(AttemptOutcome::Lost);
+        attempts.after(AttemptOutcome::NotSent);
         assert!(attempts.lost_an_answer());
     }
 }

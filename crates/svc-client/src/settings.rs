@@ -23,7 +23,7 @@ pub enum BuildError {
 
 /// The credentials of a client. Each one that is set is sent.
 #[derive(Clone, Default)]
-pub(crate) struct Credentials {
+pub(crate) struct ClientCredentials {
     pub application_id: Option<String>,
     pub javascript_key: Option<String>,
     pub session_token: Option<String>,
@@ -31,10 +31,10 @@ pub(crate) struct Credentials {
     pub master_key: Option<String>,
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for ClientCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let masked = |secret: &Option<String>| secret.as_ref().map(|_| "masked");
-        f.debug_struct("Credentials")
+        f.debug_struct("ClientCredentials")
             .field("application_id", &self.application_id)
             .field("javascript_key", &masked(&self.javascript_key))
             .field("session_token", &masked(&self.session_token))
@@ -49,7 +49,7 @@ impl fmt::Debug for Credentials {
 #[must_use]
 pub struct Builder {
     base_url: String,
-    credentials: Credentials,
+    credentials: ClientCredentials,
     patience: Patience,
     time_limit: Duration,
     user_agent: String,
@@ -59,7 +59,7 @@ impl Builder {
     pub(crate) fn new(base_url: &str) -> Self {
         Builder {
             base_url: base_url.to_owned(),
-            credentials: Credentials::default(),
+            credentials: ClientCredentials::default(),
             patience: Patience::BRIEF,
             time_limit: ANSWERED_WITHIN,
             user_agent: concat!("svc-client/", env!("CARGO_PKG_VERSION")).to_owned(),

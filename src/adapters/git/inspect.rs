@@ -4,7 +4,7 @@
 use super::{Git, process::Repository, refusals::explained};
 use actors::ports::sources::{Inspected, Remote, Revision, SourceError};
 use contract::text::{GitRef, GitUrl};
-use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
+use repository::{CONFIG, FileContent, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 
 pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, SourceError> {
     let repository = git.open(remote, None).await?;
@@ -116,7 +116,7 @@ async fn content(
     repository: &Repository,
     listed: &str,
     path: &str,
-) -> Result<Content, SourceError> {
+) -> Result<FileContent, SourceError> {
     let facts = entries(listed).find(|(_, name)| *name == path).map(|(facts, _)| facts);
     let facts = facts.unwrap_or_default();
     match (object(facts), facts.split(' ').next()) {
@@ -124,8 +124,8 @@ async fn content(
             let most = LARGEST_FILE as u64 + 1;
             Ok(repository.output(&["cat-file", "blob", object], most).await?.into())
         }
-        (None, Some("120000")) => Ok(Content::Unreadable("is a link".into())),
-        (None, Some("") | None) => Ok(Content::Missing),
-        (None, Some(_)) => Ok(Content::Unreadable("is not a file".into())),
+        (None, Some("120000")) => Ok(FileContent::Unreadable("is a link".into())),
+        (None, Some("") | None) => Ok(FileContent::Missing),
+        (None, Some(_)) => Ok(FileContent::Unreadable("is not a file".into())),
     }
 }

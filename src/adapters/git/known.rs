@@ -6,7 +6,7 @@
 
 use contract::text::GitUrl;
 use quick_cache::{Weighter, sync::Cache};
-use repository::{Content, Files};
+use repository::{FileContent, Files};
 
 /// Bytes of files that are kept, for all tenants together.
 const BYTES: u64 = 16 << 20;
@@ -39,8 +39,8 @@ impl Weighter<(GitUrl, String), Files> for Weight {
     fn weight(&self, _: &(GitUrl, String), files: &Files) -> u64 {
         let Files { package, config, workflow } = files;
         let texts = [package, config, workflow].map(|content| match content {
-            Content::Missing => 0,
-            Content::Unreadable(text) | Content::Text(text) => text.len() as u64,
+            FileContent::Missing => 0,
+            FileContent::Unreadable(text) | FileContent::Text(text) => text.len() as u64,
         });
         LEAST + texts.iter().sum::<u64>()
     }

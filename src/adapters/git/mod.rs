@@ -16,7 +16,7 @@ use actors::{
     ports::{
         PortError,
         sources::{
-            Credential, Fetched, Inspected, KeyPair, Remote, Revision, SourceError, Sources,
+            Fetched, GitCredential, Inspected, KeyPair, Remote, Revision, SourceError, Sources,
         },
     },
     runtime::turns::{NoTurn, Tenant, Turn, Turns},
@@ -207,8 +207,8 @@ impl Git {
         }
         let address = self.resolve(host, port).await?;
         let token = match &remote.credential {
-            Some(Credential::Token(token)) => Some(token.clone()),
-            Some(Credential::DeployKey { .. }) | None => None,
+            Some(GitCredential::Token(token)) => Some(token.clone()),
+            Some(GitCredential::DeployKey { .. }) | None => None,
         };
         Ok(Way::Http { resolved: format!("{host}:{port}:{address}"), token })
     }
@@ -219,7 +219,7 @@ impl Git {
         server: SshAddress<'_>,
         remote: &Remote,
     ) -> Result<Way, SourceError> {
-        let Some(Credential::DeployKey { access, .. }) = &remote.credential else {
+        let Some(GitCredential::DeployKey { access, .. }) = &remote.credential else {
             return Err(SourceError::Refused(
                 "svc has no deploy key for this address: connect it to the app first".into(),
             ));

@@ -1,13 +1,13 @@
 //! What to do about the refusals of hosts.
 
 use super::{Git, host_key};
-use actors::ports::sources::{Credential, Remote, SourceError};
+use actors::ports::sources::{GitCredential, Remote, SourceError};
 use repository::ssh::other_host_key;
 
 /// Says what to do about the usual refusals of hosts.
 pub(super) async fn explained(git: &Git, e: SourceError, remote: &Remote) -> SourceError {
     let SourceError::Refused(said) = e else { return e };
-    if let (Some(server), Some(Credential::DeployKey { access, .. })) =
+    if let (Some(server), Some(GitCredential::DeployKey { access, .. })) =
         (remote.url.ssh(), &remote.credential)
         && is_about_host_key(&said)
     {
@@ -42,7 +42,7 @@ const PASSING: &[(&[&str], &str)] = &[
 ];
 
 /// A sentence in place of what git and ssh said, which only the log shows.
-fn understood(said: &str, credential: Option<&Credential>) -> SourceError {
+fn understood(said: &str, credential: Option<&GitCredential>) -> SourceError {
     tracing::debug!(said, "git did not read a repository");
     let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if let Some((_, why)) = PASSING.iter().find(|(words, _)| is_about(words)) {
@@ -62,12 +62,12 @@ fn understood(said: &str, credential: Option<&Credential>) -> SourceError {
         ["not found", "error: 404", "could not be found", "does not appear to be a git repository"];
     SourceError::Refused(if is_about(&denied) || is_about(&unknown) {
         match credential {
-            Some(Credential::Token(_)) => {
+            Some(GitCredential::Token(_)) => {
                 "the host does not accept the token for this repository, or there is no such \
                  repository: connect it again with a token that may read it"
                     .into()
             }
-            Some(Credential::DeployKey { public, .. }) => format!(
+            Some(GitCredential::DeployKey { public, .. }) => format!(
                 "the host does not let svc read it, or there is no such repository: add this \
                  deploy key to the repository at its host: {public}"
             ),
@@ -110,7 +110,7 @@ mod tests {
             private_key: private_key.parse().unwrap(),
             host_key: "ssh-ed25519 AAAA".parse().unwrap(),
         };
-        let key = Credential::DeployKey { access, public: public.parse().unwrap() };
+        let key = GitCredential::DeployKey { access, public: public.parse().unwrap() };
         // What OpenSSH, GitHub, GitLab and git-upload-pack say.
         for said in [
             "git@host: Permission denied (publickey).",

@@ -46,15 +46,15 @@ impl Permissions {
     }
 }
 
-pub(super) struct Credentials {
+pub(super) struct AppCredentials {
     id: String,
     key: EncodingKey,
-    tokens: Mutex<HashMap<Key, (AccessToken, Instant)>>,
-    turns: Mutex<HashMap<Key, Turn>>,
+    tokens: Mutex<HashMap<TokenRequest, (AccessToken, Instant)>>,
+    turns: Mutex<HashMap<TokenRequest, Turn>>,
 }
 
 /// The repository and the permission of a token.
-type Key = (String, Permissions);
+type TokenRequest = (String, Permissions);
 /// Held by the caller that asks for a token.
 type Turn = Arc<tokio::sync::Mutex<()>>;
 
@@ -65,14 +65,14 @@ struct AppClaims<'a> {
     exp: u64,
 }
 
-impl Credentials {
-    pub fn read(id: &str, key: &Path) -> Result<Credentials, String> {
+impl AppCredentials {
+    pub fn read(id: &str, key: &Path) -> Result<AppCredentials, String> {
         let wrong = |e: &dyn std::fmt::Display| {
             format!("the key of the GitHub App in {}: {e}", key.display())
         };
         let pem = std::fs::read(key).map_err(|e| wrong(&e))?;
         let key = EncodingKey::from_rsa_pem(&pem).map_err(|e| wrong(&e))?;
-        Ok(Credentials {
+        Ok(AppCredentials {
             id: id.to_owned(),
             key,
             tokens: Mutex::default(),
@@ -131,6 +131,6 @@ impl Credentials {
 }
 
 /// GitHub ignores case in the names of repositories.
-fn key(to: &RepositoryName, permissions: Permissions) -> Key {
+fn key(to: &RepositoryName, permissions: Permissions) -> TokenRequest {
     (to.as_str().to_ascii_lowercase(), permissions)
 }

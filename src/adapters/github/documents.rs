@@ -24,7 +24,7 @@ pub(super) struct InstallationToken {
 
 /// A file of a repository.
 #[derive(Deserialize)]
-pub(super) struct Content {
+pub(super) struct ContentResource {
     /// In Base64, on several lines. A folder has none.
     #[serde(default)]
     content: String,
@@ -39,11 +39,11 @@ pub(super) struct Dispatched {
 
 #[derive(Deserialize)]
 pub(super) struct Runs {
-    pub workflow_runs: Vec<Run>,
+    pub workflow_runs: Vec<WorkflowRunResource>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Run {
+pub(super) struct WorkflowRunResource {
     id: u64,
     #[serde(default)]
     display_title: String,
@@ -80,7 +80,7 @@ struct JobStep {
     conclusion: Option<String>,
 }
 
-impl Content {
+impl ContentResource {
     /// `None` if it is not UTF-8 text.
     pub fn text(&self) -> Option<String> {
         let digits: String = self.content.split_ascii_whitespace().collect();
@@ -95,7 +95,7 @@ impl Dispatched {
     }
 }
 
-impl Run {
+impl WorkflowRunResource {
     pub fn into_begun(self) -> BegunRun {
         BegunRun {
             id: self.id,

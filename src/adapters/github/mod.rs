@@ -14,8 +14,8 @@ use contract::{
     Timestamp,
     text::{AccessToken, GitUrl, RepositoryName},
 };
-use credentials::{Credentials, Permissions};
-use documents::{Content, Dispatched, Installation, Job, Jobs, Run, Runs};
+use credentials::{AppCredentials, Permissions};
+use documents::{ContentResource, Dispatched, Installation, Job, Jobs, Runs, WorkflowRunResource};
 use http::{Api, GithubRequest};
 use repository::CONFIG;
 use serde_json::json;
@@ -24,7 +24,7 @@ use std::{path::Path, time::Duration};
 /// The GitHub App of this service.
 pub struct GithubApp {
     api: Api,
-    credentials: Credentials,
+    credentials: AppCredentials,
     /// The address of repositories, without a slash at the end.
     web_url: String,
     central: Option<Central>,
@@ -44,7 +44,7 @@ impl GithubApp {
         Ok(GithubApp {
             central,
             api: Api::new(api_url)?,
-            credentials: Credentials::read(id, key)?,
+            credentials: AppCredentials::read(id, key)?,
             web_url: web_url.trim_end_matches('/').to_owned(),
         })
     }
@@ -146,7 +146,7 @@ impl Ci for GithubApp {
         let now = answer.date.ok_or_else(|| http::unreadable("it has no date"))?;
         let config = match answer.status {
             404 => None,
-            _ => answer.read::<Content>()?.text(),
+            _ => answer.read::<ContentResource>()?.text(),
         };
         Ok(Some(OpenedRepository {
             installation: documents::host_id(installation)?,
@@ -198,7 +198,11 @@ impl Ci for GithubApp {
             return Err(no_workflow(repository, workflow));
         }
         let runs = answer.read::<Runs>()?.workflow_runs;
-        Ok(runs.into_iter().filter(Run::is_of_app).map(Run::into_begun).collect())
+        Ok(runs
+            .into_iter()
+            .filter(WorkflowRunResource::is_of_app)
+            .map(WorkflowRunResource::into_begun)
+            .collect())
     }
 
     async fn look(
@@ -222,7 +226,7 @@ impl Ci for GithubApp {
             }
         }
         let tag = answer.tag.clone();
-        let found = answer.read::<Run>()?;
+        let found = answer.read::<WorkflowRunResource>()?;
         let jobs = self.jobs(repository, run).await?;
         Ok(Some(found.progress(tag, &jobs)))
     }

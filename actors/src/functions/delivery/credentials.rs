@@ -10,10 +10,10 @@ use crate::{
         people::{apps::Apps, tenant::tenant},
         world::World,
     },
-    ports::credentials::{CredentialContents, Secret, Upload},
+    ports::credentials::{CredentialContents, CredentialUpload, Secret},
     runtime::{entries::Under, pagination, resource::Input, store::get},
 };
-use app_stores::{Key, RemoteError};
+use app_stores::{RemoteError, StoreKey};
 use contract::{
     AppId, CredentialId, Fault, Name, Page, Patch, Serves,
     checkouts::PaymentProvider,
@@ -114,7 +114,7 @@ impl Serves<SetCredential> for Platform {
         };
         check_room()?;
         let text = |text: Option<Name>| text.map(String::from);
-        let upload = Upload {
+        let upload = CredentialUpload {
             kind: p.kind,
             data: bytes("data", &p.data)?,
             profile: p.profile.as_ref().map(|profile| bytes("profile", profile)).transpose()?,
@@ -194,26 +194,35 @@ impl Serves<CheckCredential> for Platform {
         let secret = open(world, id, &seen.state.secret)?;
         let found = match (credential.kind, secret) {
             (CredentialKind::AppStoreConnectKey, Secret::AppStoreConnect(key)) => {
-                check_store(&self.world, Target::AppStore, &Key::Apple(key), app).await?
+                check_store(&self.world, Target::AppStore, &StoreKey::Apple(key), app).await?
             }
             (CredentialKind::GoogleServiceAccount, Secret::Google(key)) => {
-                check_store(&self.world, Target::GooglePlay, &Key::Google(key), app).await?
+                check_store(&self.world, Target::GooglePlay, &StoreKey::Google(key), app).await?
             }
             (CredentialKind::FirebaseServiceAccount, Secret::Google(key)) => {
-                check_store(&self.world, Target::FirebaseAppDistribution, &Key::Google(key), app)
-                    .await?
+                check_store(
+                    &self.world,
+                    Target::FirebaseAppDistribution,
+                    &StoreKey::Google(key),
+                    app,
+                )
+                .await?
             }
             (CredentialKind::Paystack, Secret::Paystack(key)) => {
                 check_provider(
                     &self.world,
                     PaymentProvider::Paystack,
-                    &payments::Key::Paystack(key),
+                    &payments::ProviderKey::Paystack(key),
                 )
                 .await?
             }
             (CredentialKind::Stripe, Secret::Stripe(key)) => {
-                check_provider(&self.world, PaymentProvider::Stripe, &payments::Key::Stripe(key))
-                    .await?
+                check_provider(
+                    &self.world,
+                    PaymentProvider::Stripe,
+                    &payments::ProviderKey::Stripe(key),
+                )
+                .await?
             }
             (CredentialKind::RepositoryHost, Secret::Token(token)) => {
                 repositories::try_token(world, app, &credential.name, token).await?
@@ -251,7 +260,7 @@ fn found(
 async fn check_store(
     world: &World,
     target: Target,
-    key: &Key,
+    key: &StoreKey,
     app: AppId,
 ) -> Result<Result<String, String>, Fault> {
     let ports = &world.ports;
@@ -265,7 +274,7 @@ async fn check_store(
 async fn check_provider(
     world: &World,
     provider: PaymentProvider,
-    key: &payments::Key,
+    key: &payments::ProviderKey,
 ) -> Result<Result<String, String>, Fault> {
     let ports = &world.ports;
     let Some(provider) = ports.payments.get(&provider) else { return Err(Fault::Internal) };

@@ -42,7 +42,7 @@ pub struct Facts {
     pub actors: Vec<Actor>,
     /// The checkouts whose money arrived, and which are not settled.
     pub checkouts: Vec<Checkout>,
-    pub instances: Vec<Instance>,
+    pub instances: Vec<InstanceFacts>,
     /// The last backups of each instance, newest first.
     pub backups: Vec<Vec<Backup>>,
     pub overdue: Vec<Overdue>,
@@ -54,7 +54,7 @@ pub struct Facts {
 
 /// An instance, and its crashes of the last ten minutes.
 #[derive(Debug)]
-pub struct Instance {
+pub struct InstanceFacts {
     pub id: String,
     pub app_id: AppId,
     pub name: String,
@@ -205,7 +205,7 @@ fn of_checkout(checkout: &Checkout) -> Attention {
     }
 }
 
-fn of_instance(instance: &Instance) -> Option<Attention> {
+fn of_instance(instance: &InstanceFacts) -> Option<Attention> {
     let why = instance.error.as_deref().map(|why| format!(" {why}")).unwrap_or_default();
     let (reason, detail) = match instance.state {
         InstanceState::Failed => {
@@ -228,7 +228,7 @@ fn of_instance(instance: &Instance) -> Option<Attention> {
     })
 }
 
-fn of_outdated(instance: &Instance) -> Option<Attention> {
+fn of_outdated(instance: &InstanceFacts) -> Option<Attention> {
     if instance.advisories.is_empty() {
         return None;
     }

@@ -4,7 +4,7 @@
 //! with their last backups, and a bounded number of the last builds and deployments. It never reads
 //! a whole other kind.
 
-use super::attention::{self, Facts, Instance, OVERDUE_AFTER, Overdue, Work};
+use super::attention::{self, Facts, InstanceFacts, OVERDUE_AFTER, Overdue, Work};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
@@ -20,7 +20,7 @@ use crate::{
             image_builds::ImageBuilds,
             instances::{InstanceIndex, Instances},
         },
-        table::{self, Owned, Visitor},
+        table::{self, KindVisitor, Owned},
         world::World,
     },
     runtime::{
@@ -72,7 +72,7 @@ impl Serves<GetOverview> for Platform {
                 continue;
             }
             let instance = &seen.state;
-            facts.instances.push(Instance {
+            facts.instances.push(InstanceFacts {
                 id: id.to_string(),
                 app_id: instance.app_id,
                 name: instance.name.to_string(),
@@ -196,7 +196,7 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
         is_certain: bool,
         found: Vec<Overdue>,
     }
-    impl Visitor for Late<'_> {
+    impl KindVisitor for Late<'_> {
         type Error = Fault;
         fn visit<R: Owned>(&mut self) -> Result<(), Fault> {
             let passed = Deadline(self.now - OVERDUE_AFTER);

@@ -9,22 +9,22 @@ use contract::{
     checkouts::PaymentProvider,
     credentials::{Credential, CredentialKind},
 };
-use payments::Key;
+use payments::ProviderKey;
 
 /// The newest key of an app to a provider, with its credential. `None`: the app has none.
 pub fn provider_key(
     world: &World,
     app: AppId,
     provider: PaymentProvider,
-) -> Result<Option<(Key, Credential)>, Fault> {
+) -> Result<Option<(ProviderKey, Credential)>, Fault> {
     let kind = match provider {
         PaymentProvider::Paystack => CredentialKind::Paystack,
         PaymentProvider::Stripe => CredentialKind::Stripe,
     };
     let Some(found) = credentials::newest(world, app, kind, None)? else { return Ok(None) };
     Ok(match found.secret {
-        Secret::Paystack(key) => Some((Key::Paystack(key), found.credential)),
-        Secret::Stripe(key) => Some((Key::Stripe(key), found.credential)),
+        Secret::Paystack(key) => Some((ProviderKey::Paystack(key), found.credential)),
+        Secret::Stripe(key) => Some((ProviderKey::Stripe(key), found.credential)),
         _ => None,
     })
 }

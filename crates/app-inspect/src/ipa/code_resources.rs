@@ -42,7 +42,7 @@ pub(super) enum SealedContent {
 pub(super) fn parse(bytes: &[u8]) -> Option<BTreeMap<String, Seal>> {
     // Only XML: a few bytes of a binary list could describe an endless tree.
     (bytes.len() <= MAX_LEN && bytes.trim_ascii_start().starts_with(b"<")).then_some(())?;
-    let mut list = List(Reader::new(Cursor::new(bytes)));
+    let mut list = PlistReader(Reader::new(Cursor::new(bytes)));
     let mut files = None;
     list.dictionary(|list, key| match key {
         "files2" => files.replace(list.files()?).is_none().then_some(()),
@@ -51,9 +51,9 @@ pub(super) fn parse(bytes: &[u8]) -> Option<BTreeMap<String, Seal>> {
     files
 }
 
-struct List<'a>(Reader<Cursor<&'a [u8]>>);
+struct PlistReader<'a>(Reader<Cursor<&'a [u8]>>);
 
-impl List<'_> {
+impl PlistReader<'_> {
     fn next(&mut self) -> Option<Event<'static>> {
         self.0.next()?.ok()
     }

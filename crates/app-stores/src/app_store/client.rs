@@ -5,8 +5,7 @@ use super::{
     rules::{self, AppStoreStep},
 };
 use crate::{
-    Advanced, AppStoreConnectKey, Content, DesiredState, PublicationOrder, RemoteError,
-    StoreClient,
+    Advanced, AppStoreConnectKey, DesiredState, PublicationOrder, ReadAt, RemoteError, StoreClient,
     app_store_connect::{
         Api, KeyedApi, StepReport, shown_to,
         upload::{AppRecord, Uploader},
@@ -32,7 +31,7 @@ impl AppStore {
 pub(super) struct AppStorePublisher<'a> {
     pub api: KeyedApi<'a>,
     pub order: &'a PublicationOrder<AppStoreOptions>,
-    pub content: &'a dyn Content,
+    pub content: &'a dyn ReadAt,
 }
 
 #[async_trait]
@@ -45,7 +44,7 @@ impl StoreClient for AppStore {
         &self,
         key: &AppStoreConnectKey,
         order: &PublicationOrder<AppStoreOptions>,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         mut progress: AppStoreProgress,
     ) -> Result<Advanced<AppStoreProgress>, RemoteError> {
         let work = AppStorePublisher { api: self.api.with(key), order, content };

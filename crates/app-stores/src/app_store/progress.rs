@@ -1,6 +1,6 @@
 //! How far a publication in the App Store has come, and what follows from that. Pure.
 
-use crate::{Action, Undo, app_store_connect::upload::Upload};
+use crate::{Action, Undo, app_store_connect::upload::UploadProgress};
 use contract::publishing::Percent;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AppStoreProgress {
-    pub(super) upload: Upload,
+    pub(super) upload: UploadProgress,
     /// Apple had no objection that could be read, before anything was sent.
     pub(super) checked: bool,
     /// No version of the app was released before.

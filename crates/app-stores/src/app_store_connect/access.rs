@@ -38,9 +38,10 @@ pub(crate) async fn shown_to(
 pub(crate) async fn find_app(api: KeyedApi<'_>, bundle_id: &str) -> Result<AppRecord, RemoteError> {
     let request =
         AppleRequest::get("/v1/apps").with("filter[bundleId]", bundle_id).with("limit", "10");
-    let apps: Many<documents::App> = api.read(request).await?;
-    let is_it =
-        |app: &Resource<documents::App>| app.attributes.bundle_id.as_deref() == Some(bundle_id);
+    let apps: Many<documents::AppAttributes> = api.read(request).await?;
+    let is_it = |app: &Resource<documents::AppAttributes>| {
+        app.attributes.bundle_id.as_deref() == Some(bundle_id)
+    };
     let app = apps.data.into_iter().find(is_it).ok_or_else(|| {
         RemoteError::Refused(format!(
             "App Store Connect shows this key no app {bundle_id}: create the app there, under Apps, \

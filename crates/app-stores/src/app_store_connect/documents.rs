@@ -57,7 +57,7 @@ pub(crate) struct Anything {}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct App {
+pub(crate) struct AppAttributes {
     pub name: Option<String>,
     pub bundle_id: Option<String>,
     pub primary_locale: Option<String>,

@@ -6,7 +6,7 @@ use super::{
     requests::{Failed, Processed, Requests, upload_within},
 };
 use crate::{
-    Advanced, AppFile, Content, FirebaseApp, NextStep, PublicationOrder, RemoteError, STEP_WITHIN,
+    Advanced, AppFile, FirebaseApp, NextStep, PublicationOrder, ReadAt, RemoteError, STEP_WITHIN,
     ServiceAccount, StoreClient,
     google::{self, Google, GoogleAddresses, GoogleRefusal},
 };
@@ -41,7 +41,7 @@ async fn perform(
     step: FirebaseStep,
     asked: &FirebaseOrder<'_>,
     requests: &Requests<'_>,
-    content: &dyn Content,
+    content: &dyn ReadAt,
     p: &mut FirebaseProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Failed> {
@@ -204,7 +204,7 @@ impl StoreClient for Firebase {
         &self,
         account: &ServiceAccount,
         order: &PublicationOrder<FirebaseApp>,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         mut p: FirebaseProgress,
     ) -> Result<Advanced<FirebaseProgress>, RemoteError> {
         let asked = FirebaseOrder::of(order)?;

@@ -5,7 +5,7 @@
 
 use super::progress::FirebaseRelease;
 use crate::{
-    AppFile, Content, FirebaseApp, RemoteError, ServiceAccount,
+    AppFile, FirebaseApp, ReadAt, RemoteError, ServiceAccount,
     google::{Google, GoogleRefusal},
 };
 use http_body_util::channel::Channel;
@@ -163,7 +163,7 @@ impl Requests<'_> {
 
     /// Sends the file, and returns the name of its processing. The same bytes make no second
     /// release.
-    pub async fn upload(&self, file: &AppFile, content: &dyn Content) -> Result<String, Failed> {
+    pub async fn upload(&self, file: &AppFile, content: &dyn ReadAt) -> Result<String, Failed> {
         let url = self.url(&format!("/upload/v1/{}/releases:upload", self.app_name()))?;
         let (mut sender, body) = Channel::<bytes::Bytes, io::Error>::new(1);
         let name: String = url::form_urlencoded::byte_serialize(file.name.as_bytes()).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     change,
-    client::Call,
+    client::StepContext,
     edits::Uploaded,
     order::PlayOrder,
     progress::{self, EditFindings, Lifecycle, PlayProgress},
@@ -34,12 +34,12 @@ pub(super) fn wait_for_review(wanted: DesiredState, p: &PlayProgress) -> Result<
 
 /// Reads everything that the edit shows, and refuses what Google would refuse after the upload.
 pub(super) async fn check(
-    call: &Call<'_>,
+    call: &StepContext<'_>,
     id: &str,
     p: &mut PlayProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Stop> {
-    let Call { asked, edits, .. } = call;
+    let StepContext { asked, edits, .. } = call;
     let tracks = edits.tracks(id).await?;
     let Some(track) = tracks.iter().find(|track| track.track == asked.track) else {
         let names: Vec<_> = tracks.iter().map(|track| track.track.as_str()).collect();

@@ -13,7 +13,7 @@ use super::{
     upload::{self, Sent},
 };
 use crate::{
-    Advanced, Content, DesiredState, NextStep, PublicationOrder, RemoteError, ServiceAccount,
+    Advanced, DesiredState, NextStep, PublicationOrder, ReadAt, RemoteError, ServiceAccount,
     StoreClient,
     google::{self, Google, GoogleAddresses},
 };
@@ -35,10 +35,10 @@ pub struct GooglePlay {
 }
 
 /// One step of one publication.
-pub(super) struct Call<'a> {
+pub(super) struct StepContext<'a> {
     pub asked: PlayOrder<'a>,
     pub edits: Edits<'a>,
-    content: &'a dyn Content,
+    content: &'a dyn ReadAt,
 }
 
 impl GooglePlay {
@@ -59,11 +59,11 @@ impl GooglePlay {
     async fn perform(
         &self,
         step: PlayStep,
-        call: &Call<'_>,
+        call: &StepContext<'_>,
         p: &mut PlayProgress,
         log: &mut Vec<String>,
     ) -> Result<(), Stop> {
-        let Call { asked, edits, .. } = call;
+        let StepContext { asked, edits, .. } = call;
         let (order, wish) = (asked.order, asked.wish);
         let holder = Holder::Publication(order.id);
         let edit = p.edit.clone();
@@ -113,8 +113,8 @@ impl GooglePlay {
         Ok(())
     }
 
-    async fn open(&self, call: &Call<'_>, p: &mut PlayProgress) -> Result<(), Stop> {
-        let Call { asked, edits, .. } = call;
+    async fn open(&self, call: &StepContext<'_>, p: &mut PlayProgress) -> Result<(), Stop> {
+        let StepContext { asked, edits, .. } = call;
         let wanted = asked.wish.wanted;
         if p.shown.is_some() {
             match edits.lifecycle(asked.track, asked.code).await {
@@ -134,8 +134,8 @@ impl GooglePlay {
 
     /// Asks how the review goes. What the console changed is looked up in an edit, and only when
     /// nobody here has one: it would end theirs.
-    async fn follow(&self, call: &Call<'_>, p: &mut PlayProgress) -> Result<(), Stop> {
-        let Call { asked, edits, .. } = call;
+    async fn follow(&self, call: &StepContext<'_>, p: &mut PlayProgress) -> Result<(), Stop> {
+        let StepContext { asked, edits, .. } = call;
         let Some(shown) = p.shown else { return Ok(()) };
         let (was_listed, was_published) = (p.lifecycle.is_some(), p.was_published);
         let lifecycle = edits.lifecycle(asked.track, asked.code).await?;
@@ -177,7 +177,7 @@ fn is_urgent(wanted: DesiredState) -> bool {
 }
 
 /// Nothing is left to be done. If nothing was done, the history says why, as the plan did.
-fn finish(call: &Call<'_>, p: &mut PlayProgress, log: &mut Vec<String>) {
+fn finish(call: &StepContext<'_>, p: &mut PlayProgress, log: &mut Vec<String>) {
     match call.asked.wish.wanted {
         DesiredState::Withdrawn => log.push(undo::withdrawal(p).text),
         DesiredState::Restored => log.push(undo::restoral(p).text),
@@ -188,12 +188,12 @@ fn finish(call: &Call<'_>, p: &mut PlayProgress, log: &mut Vec<String>) {
 
 /// Sends the next chunk.
 async fn send(
-    call: &Call<'_>,
+    call: &StepContext<'_>,
     id: &str,
     p: &mut PlayProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Stop> {
-    let Call { asked, edits, content } = call;
+    let StepContext { asked, edits, content } = call;
     let file = &asked.order.file;
     let upload = p.edit.as_mut().and_then(|edit| edit.upload.as_mut()).ok_or(Stop::UploadGone)?;
     match upload::send(edits, &upload.session, file, *content).await? {
@@ -213,13 +213,13 @@ async fn send(
 }
 
 async fn change(
-    call: &Call<'_>,
+    call: &StepContext<'_>,
     id: &str,
     goal: Goal,
     p: &PlayProgress,
     log: &mut Vec<String>,
 ) -> Result<(), Stop> {
-    let Call { asked, edits, .. } = call;
+    let StepContext { asked, edits, .. } = call;
     let found = p.edit.as_ref().and_then(|edit| edit.found.as_ref());
     let ours = asked.ours(found.and_then(|found| found.language.as_deref()));
     let before = edits.track(id, asked.track).await?;
@@ -279,13 +279,13 @@ impl StoreClient for GooglePlay {
         &self,
         account: &ServiceAccount,
         order: &PublicationOrder<GooglePlayOptions>,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         mut p: PlayProgress,
     ) -> Result<Advanced<PlayProgress>, RemoteError> {
         let asked = PlayOrder::of(order)?;
         let (before, wish) = (p.words(), asked.wish);
         let step = progress::next(wish, &p);
-        let call = Call { edits: self.edits(account, &order.app), asked, content };
+        let call = StepContext { edits: self.edits(account, &order.app), asked, content };
         let mut log = Vec::new();
         let holder = Holder::Publication(order.id);
         let performed = self.perform(step, &call, &mut p, &mut log);

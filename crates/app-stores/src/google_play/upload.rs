@@ -7,7 +7,7 @@ use super::{
     progress::UploadAddress,
     refusal::Stop,
 };
-use crate::{AppFile, Content, RemoteError};
+use crate::{AppFile, ReadAt, RemoteError};
 use contract::artifacts::ArtifactKind;
 use remote::Repeat;
 use reqwest::{
@@ -64,7 +64,7 @@ pub(super) async fn send(
     edits: &Edits<'_>,
     session: &UploadAddress,
     file: &AppFile,
-    content: &dyn Content,
+    content: &dyn ReadAt,
 ) -> Result<Sent, Stop> {
     let size = file.size;
     let offset = match put(edits, session, &format!("bytes */{size}"), bytes::Bytes::new()).await? {

@@ -6,7 +6,7 @@ use super::{
     rules::{self, TestflightStep},
 };
 use crate::{
-    Advanced, AppStoreConnectKey, Content, PublicationOrder, RemoteError, StoreClient,
+    Advanced, AppStoreConnectKey, PublicationOrder, ReadAt, RemoteError, StoreClient,
     app_store_connect::{
         Api, AppleRequest, FOLLOW_REVIEW, KeyedApi, StepReport, checked_notes,
         documents::{
@@ -41,7 +41,7 @@ impl Testflight {
 struct TestflightPublisher<'a> {
     api: KeyedApi<'a>,
     order: &'a PublicationOrder<TestflightOptions>,
-    content: &'a dyn Content,
+    content: &'a dyn ReadAt,
 }
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl StoreClient for Testflight {
         &self,
         key: &AppStoreConnectKey,
         order: &PublicationOrder<TestflightOptions>,
-        content: &dyn Content,
+        content: &dyn ReadAt,
         mut progress: TestflightProgress,
     ) -> Result<Advanced<TestflightProgress>, RemoteError> {
         let work = TestflightPublisher { api: self.api.with(key), order, content };

@@ -1,13 +1,13 @@
 //! How far a publication in TestFlight has come, and what follows from that. Pure.
 
-use crate::{Action, Undo, app_store_connect::upload::Upload};
+use crate::{Action, Undo, app_store_connect::upload::UploadProgress};
 use serde::{Deserialize, Serialize};
 
 /// How far a publication has come. The default is the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestflightProgress {
-    pub(super) upload: Upload,
+    pub(super) upload: UploadProgress,
     /// The groups that are to get the build, once they were found.
     pub(super) groups: Option<Vec<TesterGroup>>,
     /// The notes for testers are in place.

@@ -222,7 +222,7 @@ mod tests {
         );
     }
 
-    fn upload_that_is_sent() -> upload::Upload {
+    fn upload_that_is_sent() -> upload::UploadProgress {
         let mut upload = at_the_end().upload;
         (upload.build, upload.is_usable, upload.delivered) = (None, false, false);
         upload

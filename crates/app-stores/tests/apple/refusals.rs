@@ -5,7 +5,7 @@ use crate::{
     scene::{Scene, key, shared},
 };
 use app_stores::{
-    Progress, PublicationOrder, RemoteError, Store, app_store::AppStore, testflight::Testflight,
+    AnyStore, Progress, PublicationOrder, RemoteError, app_store::AppStore, testflight::Testflight,
 };
 use contract::{publishing::AppStoreOptions, releases::PublicationState};
 use serde_json::json;

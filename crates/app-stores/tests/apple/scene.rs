@@ -2,8 +2,9 @@
 
 use crate::apple::{Apple, ISSUER_ID, KEY_ID};
 use app_stores::{
-    Advanced, AppFile, AppStoreConnectKey, Content, DesiredState, Key, NextStep, Options, Pem,
-    Progress, PublicationOrder, RemoteError, Store, app_store::AppStore, testflight::Testflight,
+    Advanced, AnyStore, AppFile, AppStoreConnectKey, DesiredState, NextStep, Options, Pem,
+    Progress, PublicationOrder, ReadAt, RemoteError, StoreKey, app_store::AppStore,
+    testflight::Testflight,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -34,7 +35,7 @@ pub struct Scene<'a> {
 struct InMemory<'a>(&'a [u8]);
 
 #[async_trait]
-impl Content for InMemory<'_> {
+impl ReadAt for InMemory<'_> {
     async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes> {
         let range = offset as usize..(offset + length) as usize;
         Ok(Bytes::copy_from_slice(&self.0[range]))
@@ -114,7 +115,7 @@ impl Scene<'_> {
         }
     }
 
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> StoreKey {
         key(KEY_ID, Some(ISSUER_ID), &self.apple.private_key)
     }
 
@@ -123,7 +124,7 @@ impl Scene<'_> {
         order: &PublicationOrder,
         progress: &Progress,
     ) -> Result<Advanced, RemoteError> {
-        let store: &dyn Store = match order.options {
+        let store: &dyn AnyStore = match order.options {
             Options::AppStore(_) => &self.app_store,
             _ => &self.testflight,
         };
@@ -216,8 +217,8 @@ pub fn shared() -> &'static Apple {
     SHARED.get_or_init(Apple::start)
 }
 
-pub fn key(id: &str, issuer: Option<&str>, private_key: &str) -> Key {
-    Key::Apple(AppStoreConnectKey {
+pub fn key(id: &str, issuer: Option<&str>, private_key: &str) -> StoreKey {
+    StoreKey::Apple(AppStoreConnectKey {
         key_id: id.into(),
         issuer_id: issuer.map(str::to_owned),
         private_key: Pem(private_key.into()),

@@ -4,7 +4,7 @@ use crate::{
     google::{self, Google},
     world::{Mischief, Place, completed, file_that, hash, key, order, play, share, shared},
 };
-use app_stores::{Action, DesiredState, NextStep, Progress, Store};
+use app_stores::{Action, AnyStore, DesiredState, NextStep, Progress};
 use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     let tracks = json!({"production": [completed(41)], "beta": [completed(40)]});
     google.tell(&json!({"do": "playApp", "packageName": app, "tracks": tracks}));
     let key = key(google);
-    let client = || Box::new(play(google)) as Box<dyn Store>;
+    let client = || Box::new(play(google)) as Box<dyn AnyStore>;
     let path = pattern(&app);
     let place = Place { google, key: &key, client: &client, path };
     let file = file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
@@ -110,7 +110,7 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
     }
     let google = shared();
     let key = key(google);
-    let client = || Box::new(play(google)) as Box<dyn Store>;
+    let client = || Box::new(play(google)) as Box<dyn AnyStore>;
     let mut was_halted = 0;
     for steps in 0..9 {
         for died in [false, true] {

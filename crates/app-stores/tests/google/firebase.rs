@@ -5,8 +5,8 @@ use crate::{
     world::{File, Mischief, Place, drive, file_that, firebase, hash, key, order, shared},
 };
 use app_stores::{
-    Action, DesiredState, FirebaseApp, NextStep, Options, Progress, PublicationOrder, RemoteError,
-    Store,
+    Action, AnyStore, DesiredState, FirebaseApp, NextStep, Options, Progress, PublicationOrder,
+    RemoteError,
 };
 use contract::{artifacts::ArtifactKind, publishing::Percent, releases::PublicationState};
 use futures_util::{StreamExt, future::ready, stream};
@@ -88,7 +88,7 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     let app = app_id(number);
     with_app(google, &app, &json!({}));
     let (key, file) = (key(google), file_that(&json!({}), 1000));
-    let client = || Box::new(firebase(google)) as Box<dyn Store>;
+    let client = || Box::new(firebase(google)) as Box<dyn AnyStore>;
     let path = format!("/projects/{}/", 1_000 + number);
     let place = Place { google, key: &key, client: &client, path };
     let mut progress = Progress::None;

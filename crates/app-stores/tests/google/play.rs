@@ -4,7 +4,7 @@ use crate::{
     google::{self, Google},
     world::{App, completed, drive, hash, key, play, share},
 };
-use app_stores::{Action, DesiredState, NextStep, Options, Progress, RemoteError, Store};
+use app_stores::{Action, AnyStore, DesiredState, NextStep, Options, Progress, RemoteError};
 use contract::{artifacts::ArtifactKind, releases::PublicationState};
 use serde_json::{Value, json};
 use std::time::Duration;

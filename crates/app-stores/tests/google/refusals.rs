@@ -4,7 +4,9 @@ use crate::{
     google::{self, CLIENT_EMAIL, Google, PRIVATE_KEY_ID, private_key},
     world::{App, completed, drive, file_that, key, order, play, share, shared},
 };
-use app_stores::{DesiredState, Key, Options, Pem, Progress, PublicationOrder, RemoteError, Store};
+use app_stores::{
+    AnyStore, DesiredState, Options, Pem, Progress, PublicationOrder, RemoteError, StoreKey,
+};
 use contract::{artifacts::ArtifactKind, publishing::GooglePlayOptions};
 use serde_json::{Value, json};
 
@@ -252,11 +254,11 @@ async fn keys_open_apps_and_stay_secret() {
     play.check_access(&good, &app.name).await.unwrap();
     // A key that is another's, one that is none, and one that was disabled.
     let with = |pem: String| match key(&google) {
-        Key::Google(mut account) => {
+        StoreKey::Google(mut account) => {
             account.private_key = Pem(pem);
-            Key::Google(account)
+            StoreKey::Google(account)
         }
-        Key::Apple(_) => unreachable!(),
+        StoreKey::Apple(_) => unreachable!(),
     };
     let (stranger, broken) = (private_key(), google.private_key.replace("KEY", "KEE"));
     let mut refusals = Vec::new();

@@ -2,8 +2,8 @@
 
 use crate::google::{CLIENT_EMAIL, Google, PRIVATE_KEY_ID};
 use app_stores::{
-    Advanced, AppFile, Content, DesiredState, GoogleAddresses, Key, NextStep, Options, Pem,
-    Progress, PublicationOrder, RemoteError, ServiceAccount, Store, firebase::Firebase,
+    Advanced, AnyStore, AppFile, DesiredState, GoogleAddresses, NextStep, Options, Pem, Progress,
+    PublicationOrder, ReadAt, RemoteError, ServiceAccount, StoreKey, firebase::Firebase,
     google_play::GooglePlay,
 };
 use async_trait::async_trait;
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 400;
 pub struct File(pub Bytes);
 
 #[async_trait]
-impl Content for File {
+impl ReadAt for File {
     async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes> {
         let (offset, length) = (usize::try_from(offset).unwrap(), usize::try_from(length).unwrap());
         Ok(self.0.slice(offset..offset + length))
@@ -94,8 +94,8 @@ pub fn hash(file: &File) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn key(google: &Google) -> Key {
-    Key::Google(ServiceAccount {
+pub fn key(google: &Google) -> StoreKey {
+    StoreKey::Google(ServiceAccount {
         client_email: CLIENT_EMAIL.into(),
         private_key_id: PRIVATE_KEY_ID.into(),
         private_key: Pem(google.private_key.clone()),
@@ -152,8 +152,8 @@ pub fn completed(code: u32) -> Value {
 
 /// Takes steps until the store has nothing to do or wants a pause. The log is that of all steps.
 pub async fn drive(
-    store: &dyn Store,
-    key: &Key,
+    store: &dyn AnyStore,
+    key: &StoreKey,
     order: &PublicationOrder,
     file: &File,
     progress: &Progress,
@@ -186,9 +186,9 @@ pub enum Mischief {
 /// A place for one publication, apart from all others, and where its requests can be told apart.
 pub struct Place<'a> {
     pub google: &'a Google,
-    pub key: &'a Key,
+    pub key: &'a StoreKey,
     /// A new client: nothing of an earlier one is left after a restart.
-    pub client: &'a (dyn Fn() -> Box<dyn Store> + Sync),
+    pub client: &'a (dyn Fn() -> Box<dyn AnyStore> + Sync),
     /// A pattern of the paths of its requests.
     pub path: String,
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// `svc publisher`.
 #[derive(Debug, Subcommand)]
-pub enum Publisher {
+pub enum PublisherCommand {
     /// Trust a workflow of a repository on GitHub to upload artifacts of an app
     Add {
         /// The repository, such as acme/app
@@ -57,7 +57,7 @@ pub enum Publisher {
 
 /// `svc init`.
 #[derive(Debug, Args)]
-pub struct Init {
+pub struct InitArgs {
     /// A platform; by default those that the folders of the repository tell of
     #[arg(long, value_delimiter = ',', value_parser = one_of::<Platform>())]
     pub platform: Vec<Platform>,
@@ -68,7 +68,7 @@ pub struct Init {
 
 /// `svc build`.
 #[derive(Debug, Subcommand)]
-pub enum Build {
+pub enum BuildCommand {
     /// Build an app from its connected repository
     Trigger {
         /// The app [env: SVC_APP_ID]
@@ -105,7 +105,7 @@ pub enum Build {
 /// `svc builds`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Builds {
+pub struct BuildsArgs {
     #[command(subcommand)]
     pub command: Option<BuildsCommand>,
     #[command(flatten)]
@@ -127,7 +127,7 @@ pub enum BuildsCommand {
 
 /// `svc runner`.
 #[derive(Debug, Args)]
-pub struct Runner {
+pub struct RunnerArgs {
     /// What this machine can build: android, ios, and any other words that builds ask for
     #[arg(long, required = true, value_delimiter = ',')]
     pub labels: Vec<Slug>,
@@ -156,7 +156,7 @@ pub struct Runner {
 
 /// `svc repo`.
 #[derive(Debug, Subcommand)]
-pub enum Repo {
+pub enum RepoCommand {
     /// Connect a repository to an app, in place of an earlier one, and check it
     Connect {
         /// The https or ssh address of the repository

@@ -13,7 +13,7 @@ use std::{path::PathBuf, str::FromStr};
 
 /// `svc release`.
 #[derive(Debug, Subcommand)]
-pub enum Release {
+pub enum ReleaseCommand {
     /// Create a release of verified artifacts, or add them to the release of their version
     #[command(disable_version_flag = true)]
     Create {
@@ -136,7 +136,7 @@ impl FromStr for Rollout {
 
 /// `svc credential`.
 #[derive(Debug, Subcommand)]
-pub enum Credential {
+pub enum CredentialCommand {
     /// Store a credential of an app; one with the same kind and name is replaced
     Set(Box<NewCredential>),
     /// List the credentials of an app

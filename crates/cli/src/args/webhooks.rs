@@ -9,7 +9,7 @@ use contract::{
 
 /// `svc webhook`.
 #[derive(Debug, Subcommand)]
-pub enum Webhook {
+pub enum WebhookCommand {
     /// Send the events of an organization to an address; the secret is shown only once
     Create {
         /// The address of the receiver

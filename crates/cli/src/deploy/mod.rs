@@ -28,7 +28,7 @@ const SEND_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-pub fn deploy(cx: &Context<'_>, args: args::Deploy) -> Result<(), Failure> {
+pub fn deploy(cx: &Context<'_>, args: args::DeployArgs) -> Result<(), Failure> {
     let app_id = cx.settings.app(args.app)?;
     let root = args.folder.unwrap_or_else(|| PathBuf::from("."));
     let archive = pack(&root)?;

@@ -12,7 +12,7 @@ use ignore::{
     DirEntry, WalkBuilder,
     gitignore::{Gitignore, GitignoreBuilder},
 };
-use repository::folder::{CLOUD_CODE, DOCKERFILE, Seen, is_package_file};
+use repository::folder::{CLOUD_CODE, DOCKERFILE, FolderContents, is_package_file};
 use sha2::Digest;
 use std::{
     ffi::OsStr,
@@ -168,7 +168,7 @@ fn check(root: &Path, files: &[Packed]) -> Result<(), Failure> {
     if files.len() as u64 > MAX_FILES {
         return Err(too_large(root));
     }
-    let mut seen = Seen::default();
+    let mut seen = FolderContents::default();
     for Packed { path, full } in files {
         let content = match is_package_file(path) {
             true => fs::read(full).map_err(|e| Failure::file(full, &e))?,

@@ -50,7 +50,7 @@ impl Runner {
     pub fn execute(
         &self,
         cx: &Context<'_>,
-        args: &args::Runner,
+        args: &args::RunnerArgs,
         order: &BuildOrder,
     ) -> Result<(), Failure> {
         let folder = WorkFolder::create(&self.base, self.user.as_ref())
@@ -73,7 +73,7 @@ impl Runner {
     fn make(
         &self,
         cx: &Context<'_>,
-        args: &args::Runner,
+        args: &args::RunnerArgs,
         order: &BuildOrder,
         folder: &WorkFolder,
         reporter: &Reporter,

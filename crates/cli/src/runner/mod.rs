@@ -36,7 +36,7 @@ const INVALID: u16 = 142;
 
 /// Runs builds until it is stopped. `shown`: the token is on the command line, which every user of
 /// the machine may read.
-pub fn runner(cx: &Context<'_>, args: args::Runner, shown: bool) -> Result<(), Failure> {
+pub fn runner(cx: &Context<'_>, args: args::RunnerArgs, shown: bool) -> Result<(), Failure> {
     if shown {
         return Err(Failure::usage(
             "builds could read the token on the command line of the runner",

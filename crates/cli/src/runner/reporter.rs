@@ -216,10 +216,10 @@ fn gather(incoming: &Receiver<Option<String>>, secrets: &[String]) -> (Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Service;
+    use crate::testing::TestService;
     use serde_json::json;
 
-    fn reporter(service: &Service, secrets: &[&str]) -> Reporter {
+    fn reporter(service: &TestService, secrets: &[&str]) -> Reporter {
         let build = "bld_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap();
         let secrets = secrets.iter().map(|secret| (*secret).to_owned()).collect();
         let key = "0123456789abcdefghij".parse().unwrap();
@@ -230,7 +230,7 @@ mod tests {
     fn lines_arrive_in_order_and_without_secrets() {
         let running = json!({"result": {"state": "running", "lines": 0}});
         let replies = [0; 3].map(|_| (200, running.clone()));
-        let service = Service::start([]).answering("svc_reportBuild", replies);
+        let service = TestService::start([]).answering("svc_reportBuild", replies);
         let reporter = reporter(&service, &["s3cret"]);
         let output = "one\r\n10 %\r50 %\r100 %\nthe token is s3cret\nlast".as_bytes();
         reporter.follow(output).wait();
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_runner_learns_that_its_build_was_cancelled() {
         let cancelled = json!({"result": {"state": "cancelled", "lines": 0}});
-        let service = Service::start([]).answering("svc_reportBuild", [(200, cancelled)]);
+        let service = TestService::start([]).answering("svc_reportBuild", [(200, cancelled)]);
         let reporter = reporter(&service, &[]);
         reporter.say("working");
         while !reporter.is_stopped() {
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_last_report_may_be_the_one_that_is_told_to_stop() {
         let cancelled = json!({"result": {"state": "cancelled", "lines": 0}});
-        let service = Service::start([]).answering("svc_reportBuild", [(200, cancelled)]);
+        let service = TestService::start([]).answering("svc_reportBuild", [(200, cancelled)]);
         let reporter = reporter(&service, &[]);
         reporter.say("the last line");
         assert_eq!(reporter.finish().unwrap(), "the build is cancelled");

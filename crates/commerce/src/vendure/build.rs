@@ -3,10 +3,10 @@
 use super::{
     api::{Api, RequestFailure},
     documents::{
-        ADD, ADJUST, Address, CREATE, Created, Customers, DELETE_DRAFT, Deleted, FIND_CUSTOMER,
-        Guest, LOOK, Look, MARK, MutationResult, Outcome, Quotes, REMOVE, SET_BILLING_ADDRESS,
-        SET_CUSTOMER, SET_SHIPPING_ADDRESS, SET_SHIPPING_METHOD, SHIPPING_METHODS, ShopOrder,
-        ShopVariant, TRANSITION,
+        ADD, ADJUST, Address, CREATE, ChangeResult, Created, Customers, DELETE_DRAFT, Deleted,
+        FIND_CUSTOMER, Guest, LOOK, Look, MARK, MutationResult, Quotes, REMOVE,
+        SET_BILLING_ADDRESS, SET_CUSTOMER, SET_SHIPPING_ADDRESS, SET_SHIPPING_METHOD,
+        SHIPPING_METHODS, ShopOrder, ShopVariant, TRANSITION,
     },
     next::{self, DraftChange},
     summary::built,
@@ -122,7 +122,7 @@ impl Draft<'_> {
     }
 
     async fn change(&self, document: &str, variables: Value) -> Result<(), RemoteError> {
-        let made: MutationResult<Outcome> = self.api.mutate(document, variables).await?;
+        let made: MutationResult<ChangeResult> = self.api.mutate(document, variables).await?;
         match made.result.error() {
             Some(said) => Err(RemoteError::Refused(said.to_string())),
             None => Ok(()),
@@ -136,7 +136,7 @@ impl Draft<'_> {
         variant: &ShopVariant,
         asked: u32,
     ) -> Result<(), RemoteError> {
-        let made: MutationResult<Outcome> = self.api.mutate(document, variables).await?;
+        let made: MutationResult<ChangeResult> = self.api.mutate(document, variables).await?;
         let Some(said) = made.result.error() else { return Ok(()) };
         let ShopVariant { name, sku, .. } = variant;
         Err(match made.result.quantity_available {
@@ -171,7 +171,7 @@ impl Draft<'_> {
                 json!({"order": id, "input": input})
             }
         };
-        let made: MutationResult<Outcome> = self.api.mutate(SET_CUSTOMER, who).await?;
+        let made: MutationResult<ChangeResult> = self.api.mutate(SET_CUSTOMER, who).await?;
         match made.result.error() {
             Some(said) if said.code == "EMAIL_ADDRESS_CONFLICT_ERROR" => Err(said.refused(
                 "The customer has registered in another channel of the shop only. The shop must \
@@ -222,7 +222,8 @@ impl Draft<'_> {
         // What could not be paid is not locked.
         built(self.found, self.precision).map_err(RemoteError::Refused)?;
         let variables = json!({"order": self.found.id, "state": "ArrangingPayment"});
-        let made: MutationResult<Option<Outcome>> = self.api.mutate(TRANSITION, variables).await?;
+        let made: MutationResult<Option<ChangeResult>> =
+            self.api.mutate(TRANSITION, variables).await?;
         match made.result.and_then(|it| it.error()) {
             Some(said) if self.found.shipping_lines.is_empty() => {
                 Err(said.refused("The shop offers no shipping method for this order."))

@@ -322,7 +322,7 @@ pub struct Created {
 /// Whether a change was made. The fields are those of errors.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct ChangeResult {
     error_code: Option<String>,
     message: Option<String>,
     /// Says more than the message.
@@ -331,7 +331,7 @@ pub struct Outcome {
     pub quantity_available: Option<u32>,
 }
 
-impl Outcome {
+impl ChangeResult {
     /// The error, if it is one.
     pub fn error(&self) -> Option<ApiError> {
         let code = self.error_code.clone()?;
@@ -345,7 +345,7 @@ impl Outcome {
 #[serde(untagged)]
 pub enum Paid {
     Order(Box<ShopOrder>),
-    Error(Outcome),
+    Error(ChangeResult),
 }
 
 #[derive(Deserialize)]

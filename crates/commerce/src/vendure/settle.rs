@@ -4,8 +4,8 @@ use super::{
     api::Api,
     build::opened,
     documents::{
-        CANCEL, DELETE_DRAFT, Deleted, LOOK_AT_ORDER, Look, MutationResult, Outcome, PAY, Paid,
-        ShopOrder, TRANSITION,
+        CANCEL, ChangeResult, DELETE_DRAFT, Deleted, LOOK_AT_ORDER, Look, MutationResult, PAY,
+        Paid, ShopOrder, TRANSITION,
     },
     next::{foreign, is_empty, note},
     summary::Scale,
@@ -51,7 +51,7 @@ pub(super) async fn settle(
     if state == "AddingItems" {
         // A customer who signs in to the shop finds the order as the cart, and may take it up again.
         let variables = json!({"order": id, "state": "ArrangingPayment"});
-        let made: MutationResult<Option<Outcome>> = api.mutate(TRANSITION, variables).await?;
+        let made: MutationResult<Option<ChangeResult>> = api.mutate(TRANSITION, variables).await?;
         if let Some(said) = made.result.and_then(|it| it.error()) {
             return Err(said.refused(&format!("The order {code} is a cart again.")));
         }
@@ -149,7 +149,7 @@ pub(super) async fn cancel(
         )));
     }
     let variables = json!({"order": id, "reason": format!("Nobody paid {reference}.")});
-    let made: MutationResult<Outcome> = api.mutate(CANCEL, variables).await?;
+    let made: MutationResult<ChangeResult> = api.mutate(CANCEL, variables).await?;
     match made.result.error() {
         Some(said) => Err(said.refused(&format!("The order {code} is not cancelled."))),
         None => Ok(()),

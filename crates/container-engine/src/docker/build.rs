@@ -3,7 +3,7 @@
 use super::{
     body::map,
     daemon::{BUILD_IDLE, Daemon, LOOK},
-    errors::Failure,
+    errors::DaemonFailure,
     images,
     produce::produce,
 };
@@ -76,7 +76,7 @@ async fn follow(
     }
     // A stream that was cut off ends like a complete one, and an older image may have the name.
     let Some(made) = said.image else {
-        let cut_off = Failure::Unreachable("the build was cut off".to_owned());
+        let cut_off = DaemonFailure::Unreachable("the build was cut off".to_owned());
         daemon.heed(&cut_off);
         return Err(cut_off.about("builder"));
     };

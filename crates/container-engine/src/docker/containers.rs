@@ -3,7 +3,7 @@
 use super::{
     body,
     daemon::{CHANGE, Daemon, LOOK},
-    errors::Failure,
+    errors::DaemonFailure,
     view,
 };
 use crate::{Container, ContainerSpec, EngineError, Phase};
@@ -178,7 +178,7 @@ pub(super) async fn remove(daemon: &Daemon, name: &str) -> Result<(), EngineErro
     Err(EngineError::Unreachable(format!("the container {name} is being removed, and does not go")))
 }
 
-fn unless_gone(answer: Result<(), Failure>, name: &str) -> Result<(), EngineError> {
+fn unless_gone(answer: Result<(), DaemonFailure>, name: &str) -> Result<(), EngineError> {
     match answer {
         Err(failure) if !failure.is(404) => Err(failure.about(format_args!("container {name}"))),
         _ => Ok(()),

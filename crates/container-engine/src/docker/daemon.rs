@@ -1,6 +1,6 @@
 //! The connection to the daemon: made on first use, and again after it was lost.
 
-use super::errors::Failure;
+use super::errors::DaemonFailure;
 use crate::EngineError;
 use bollard::{API_DEFAULT_VERSION, BollardRequest, errors::Error};
 use futures_util::{Stream, StreamExt};
@@ -57,7 +57,7 @@ impl Daemon {
     }
 
     /// The client, after it negotiated an API version with the daemon.
-    pub async fn client(&self) -> Result<bollard::Docker, Failure> {
+    pub async fn client(&self) -> Result<bollard::Docker, DaemonFailure> {
         let known = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(client) = known {
             return Ok(client);
@@ -68,8 +68,9 @@ impl Daemon {
             bollard::Docker::connect_with_http(&self.address, LONGEST_SECONDS, API_DEFAULT_VERSION)
         }?;
         let client = client.with_request_modifier(url_safe_login);
-        let client =
-            timeout(LOOK, client.negotiate_version()).await.map_err(|_| Failure::late(LOOK))??;
+        let client = timeout(LOOK, client.negotiate_version())
+            .await
+            .map_err(|_| DaemonFailure::late(LOOK))??;
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
         Ok(client)
     }
@@ -79,14 +80,14 @@ impl Daemon {
         &self,
         limit: Duration,
         request: impl FnOnce(bollard::Docker) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, DaemonFailure>
     where
         F: Future<Output = Result<T, Error>>,
     {
         let client = self.client().await?;
         let answer = match timeout(limit, request(client)).await {
-            Ok(answer) => answer.map_err(Failure::from),
-            Err(_) => Err(Failure::late(limit)),
+            Ok(answer) => answer.map_err(DaemonFailure::from),
+            Err(_) => Err(DaemonFailure::late(limit)),
         };
         answer.inspect_err(|failure| self.heed(failure))
     }
@@ -96,17 +97,19 @@ impl Daemon {
         &self,
         idle: Duration,
         parts: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
-    ) -> Option<Result<T, Failure>> {
+    ) -> Option<Result<T, DaemonFailure>> {
         let part = match timeout(idle, parts.next()).await {
-            Ok(part) => part?.map_err(Failure::from),
-            Err(_) => Err(Failure::Unreachable(format!("nothing came for {} s", idle.as_secs()))),
+            Ok(part) => part?.map_err(DaemonFailure::from),
+            Err(_) => {
+                Err(DaemonFailure::Unreachable(format!("nothing came for {} s", idle.as_secs())))
+            }
         };
         Some(part.inspect_err(|failure| self.heed(failure)))
     }
 
     /// Drops the client of an unreachable daemon, which may come back with another API version.
-    pub fn heed(&self, failure: &Failure) {
-        if matches!(failure, Failure::Unreachable(_)) {
+    pub fn heed(&self, failure: &DaemonFailure) {
+        if matches!(failure, DaemonFailure::Unreachable(_)) {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }

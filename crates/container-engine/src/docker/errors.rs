@@ -5,7 +5,7 @@ use bollard::errors::Error;
 use std::{fmt, time::Duration};
 
 #[derive(Debug, Clone)]
-pub(super) enum Failure {
+pub(super) enum DaemonFailure {
     /// No answer, half of one, or one that cannot be read.
     Unreachable(String),
     /// The daemon answered with a failure.
@@ -46,31 +46,31 @@ const NO_IMAGE: &[&str] = &[
     "no matching manifest",
 ];
 
-impl Failure {
-    pub fn late(limit: Duration) -> Failure {
-        Failure::Unreachable(format!("it did not answer within {} s", limit.as_secs()))
+impl DaemonFailure {
+    pub fn late(limit: Duration) -> DaemonFailure {
+        DaemonFailure::Unreachable(format!("it did not answer within {} s", limit.as_secs()))
     }
 
     /// Whether the daemon answered with this status.
     pub fn is(&self, code: u16) -> bool {
-        matches!(self, Failure::Answer { status: Some(status), .. } if *status == code)
+        matches!(self, DaemonFailure::Answer { status: Some(status), .. } if *status == code)
     }
 
     /// Whether the message contains these words, which must be in lower case.
     pub fn says(&self, words: &str) -> bool {
-        matches!(self, Failure::Answer { message, .. } if contains(message, &[words]))
+        matches!(self, DaemonFailure::Answer { message, .. } if contains(message, &[words]))
     }
 
     /// Whether the port to publish is taken.
     pub fn is_taken_port(&self) -> bool {
-        matches!(self, Failure::Answer { message, .. } if contains(message, &TAKEN_PORT))
+        matches!(self, DaemonFailure::Answer { message, .. } if contains(message, &TAKEN_PORT))
     }
 
     /// The error of a request about this object, such as `container x`.
     pub fn about(self, what: impl fmt::Display) -> EngineError {
         let (status, message) = match self {
-            Failure::Unreachable(why) => return EngineError::Unreachable(why),
-            Failure::Answer { status, message } => (status, message),
+            DaemonFailure::Unreachable(why) => return EngineError::Unreachable(why),
+            DaemonFailure::Answer { status, message } => (status, message),
         };
         match status {
             Some(404) => EngineError::Missing(what.to_string()),
@@ -82,8 +82,8 @@ impl Failure {
     /// The error of a request for this image.
     pub fn about_image(self, image: &str) -> EngineError {
         let (status, message) = match self {
-            Failure::Unreachable(why) => return EngineError::Unreachable(why),
-            Failure::Answer { status, message } => (status, message),
+            DaemonFailure::Unreachable(why) => return EngineError::Unreachable(why),
+            DaemonFailure::Answer { status, message } => (status, message),
         };
         match status {
             _ if contains(&message, &["no space left on device"]) => EngineError::Refused(message),
@@ -109,14 +109,16 @@ fn contains(message: &str, words: &[&str]) -> bool {
     words.iter().any(|words| message.contains(words))
 }
 
-impl From<Error> for Failure {
+impl From<Error> for DaemonFailure {
     fn from(error: Error) -> Self {
         match error {
             Error::DockerResponseServerError { status_code, message } => {
-                Failure::Answer { status: Some(status_code), message }
+                DaemonFailure::Answer { status: Some(status_code), message }
             }
-            Error::DockerStreamError { error } => Failure::Answer { status: None, message: error },
-            other => Failure::Unreachable(with_causes(&other)),
+            Error::DockerStreamError { error } => {
+                DaemonFailure::Answer { status: None, message: error }
+            }
+            other => DaemonFailure::Unreachable(with_causes(&other)),
         }
     }
 }
@@ -140,8 +142,8 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn answer(status: u16, message: &str) -> Failure {
-        Failure::Answer { status: Some(status), message: message.to_owned() }
+    fn answer(status: u16, message: &str) -> DaemonFailure {
+        DaemonFailure::Answer { status: Some(status), message: message.to_owned() }
     }
 
     #[test]

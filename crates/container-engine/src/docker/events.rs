@@ -2,7 +2,7 @@
 
 use super::{
     daemon::{Daemon, LOOK},
-    errors::Failure,
+    errors::DaemonFailure,
     objects,
 };
 use crate::{EngineError, Event, Happening, Health, Labels};
@@ -43,7 +43,7 @@ pub(super) async fn events(
     let events = client.events(Some(options)).map(move |event| match event {
         Ok(message) => Ok(event_of(message)),
         Err(error) => {
-            let failure = Failure::from(error);
+            let failure = DaemonFailure::from(error);
             daemon.heed(&failure);
             Err(failure.about("events"))
         }

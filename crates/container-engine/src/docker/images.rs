@@ -7,7 +7,7 @@ use super::{
     reference::Reference,
     view,
 };
-use crate::{EngineError, Image, Labels, Login};
+use crate::{EngineError, Image, Labels, RegistryLogin};
 use bollard::{
     auth::DockerCredentials,
     models::{ImageInspect, ImageSummary},
@@ -64,7 +64,7 @@ fn named(mut names: Vec<String>) -> Vec<String> {
 pub(super) async fn resolve(
     daemon: &Daemon,
     reference: &str,
-    login: Option<&Login>,
+    login: Option<&RegistryLogin>,
 ) -> Result<String, EngineError> {
     let login = credentials(reference, login);
     let found = daemon
@@ -83,7 +83,7 @@ pub(super) async fn resolve(
 pub(super) async fn ensure(
     daemon: &Daemon,
     reference: &str,
-    login: Option<&Login>,
+    login: Option<&RegistryLogin>,
 ) -> Result<Image, EngineError> {
     if let Some(image) = find(daemon, reference).await? {
         return Ok(image);
@@ -106,7 +106,7 @@ pub(super) async fn ensure(
     image.ok_or_else(|| EngineError::Unreachable(format!("{reference} was not pulled to its end")))
 }
 
-fn credentials(reference: &str, login: Option<&Login>) -> DockerCredentials {
+fn credentials(reference: &str, login: Option<&RegistryLogin>) -> DockerCredentials {
     let Some(login) = login else { return DockerCredentials::default() };
     DockerCredentials {
         username: Some(login.username.clone()),
@@ -133,7 +133,7 @@ pub(super) async fn push(
     daemon: &Daemon,
     repository: &str,
     tag: &str,
-    login: Option<&Login>,
+    login: Option<&RegistryLogin>,
 ) -> Result<String, EngineError> {
     let reference = format!("{repository}:{tag}");
     let options = PushImageOptionsBuilder::default().tag(tag).build();

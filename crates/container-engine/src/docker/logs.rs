@@ -2,7 +2,7 @@
 
 use super::{
     daemon::{Daemon, LOOK},
-    errors::Failure,
+    errors::DaemonFailure,
     view,
 };
 use crate::{EngineError, LogLine, LogQuery, Stream};
@@ -28,7 +28,7 @@ pub(super) async fn logs(
     loop {
         let (seen, lines) = timeout(LIMIT, read(daemon, name, query, tail))
             .await
-            .unwrap_or(Err(Failure::late(LIMIT)))
+            .unwrap_or(Err(DaemonFailure::late(LIMIT)))
             .map_err(|failure| failure.about(format_args!("container {name}")))?;
         // The daemon counts the lines of both streams: there may be more of one further back.
         let is_all = query.stream.is_none() || seen < tail;
@@ -45,7 +45,7 @@ async fn read(
     name: &str,
     query: LogQuery,
     tail: u64,
-) -> Result<(u64, Vec<LogLine>), Failure> {
+) -> Result<(u64, Vec<LogLine>), DaemonFailure> {
     let since = query.since.map_or(0, Timestamp::as_seconds);
     let options = LogsOptionsBuilder::default()
         .stdout(true)
@@ -62,7 +62,7 @@ async fn read(
             LogOutput::StdOut { message } => lines.add(Stream::Out, &message),
             LogOutput::StdErr { message } => lines.add(Stream::Err, &message),
             LogOutput::Console { .. } | LogOutput::StdIn { .. } => {
-                return Err(Failure::Unreachable("the log was cut off".to_owned()));
+                return Err(DaemonFailure::Unreachable("the log was cut off".to_owned()));
             }
         }
     }

@@ -17,7 +17,7 @@ mod view;
 
 use crate::{
     About, BuildEvent, BuildSpec, Container, ContainerSpec, Engine, EngineError, Event, Exec,
-    Image, Inventory, Labels, LogLine, LogQuery, Login, Output, Usage,
+    Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -124,14 +124,18 @@ impl Engine for Docker {
         images::find(&self.daemon, reference).await
     }
 
-    async fn resolve(&self, reference: &str, login: Option<&Login>) -> Result<String, EngineError> {
+    async fn resolve(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> Result<String, EngineError> {
         images::resolve(&self.daemon, reference, login).await
     }
 
     async fn ensure_image(
         &self,
         reference: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<Image, EngineError> {
         images::ensure(&self.daemon, reference, login).await
     }
@@ -152,7 +156,7 @@ impl Engine for Docker {
         &self,
         repository: &str,
         tag: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<String, EngineError> {
         images::push(&self.daemon, repository, tag, login).await
     }

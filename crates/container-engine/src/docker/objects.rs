@@ -6,7 +6,7 @@ use super::{
     daemon::{CHANGE, Daemon, LOOK},
     view,
 };
-use crate::{EngineError, Inventory, Labels, Owned};
+use crate::{EngineError, Inventory, LabelledObject, Labels};
 use bollard::{
     models::{Network, NetworkCreateRequest, Volume, VolumeCreateRequest},
     query_parameters::{
@@ -143,7 +143,7 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
         containers: containers.into_iter().map(view::summary).collect(),
         networks: networks
             .into_iter()
-            .map(|network| Owned {
+            .map(|network| LabelledObject {
                 name: network.name.unwrap_or_default(),
                 labels: view::labels(network.labels),
             })
@@ -152,7 +152,10 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
             .volumes
             .unwrap_or_default()
             .into_iter()
-            .map(|volume| Owned { name: volume.name, labels: view::labels(Some(volume.labels)) })
+            .map(|volume| LabelledObject {
+                name: volume.name,
+                labels: view::labels(Some(volume.labels)),
+            })
             .collect(),
     })
 }

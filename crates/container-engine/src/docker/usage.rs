@@ -3,7 +3,7 @@
 use super::{
     containers,
     daemon::{Daemon, LOOK},
-    errors::Failure,
+    errors::DaemonFailure,
     view,
 };
 use crate::{EngineError, Usage};
@@ -28,7 +28,10 @@ pub(super) async fn usage(daemon: &Daemon, name: &str) -> Result<Option<Usage>, 
 }
 
 /// One sample. For two, the daemon would take two seconds.
-async fn read(daemon: &Daemon, name: &str) -> Result<Option<ContainerStatsResponse>, Failure> {
+async fn read(
+    daemon: &Daemon,
+    name: &str,
+) -> Result<Option<ContainerStatsResponse>, DaemonFailure> {
     let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
     let client = daemon.client().await?;
     let mut parts = client.stats(name, Some(options));
@@ -36,7 +39,7 @@ async fn read(daemon: &Daemon, name: &str) -> Result<Option<ContainerStatsRespon
         Some(Ok(stats)) => Ok(Some(stats)),
         Some(Err(failure)) if failure.is(404) => Ok(None),
         Some(Err(failure)) => Err(failure),
-        None => Err(Failure::Unreachable("it gave no figures".to_owned())),
+        None => Err(DaemonFailure::Unreachable("it gave no figures".to_owned())),
     }
 }
 

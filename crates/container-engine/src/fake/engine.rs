@@ -5,12 +5,13 @@ use super::{
     images::digest,
     injection::Operation,
     model::{Model, carries},
-    script::{BuildCall, BuildScript, ExecCall, Execution, Script, Step},
+    script::{BuildCall, BuildScript, ExecCall, Execution, ProgramStep, Script},
     streams::{self, Play},
 };
 use crate::{
     About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, Engine, EngineError, Event,
-    Exec, Image, Inventory, Labels, LogLine, LogQuery, Login, Output, Owned, Usage,
+    Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output, RegistryLogin,
+    Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -133,14 +134,18 @@ impl Engine for Fake {
         self.perform(Operation::Image, |model| Ok(model.image(reference).cloned())).await
     }
 
-    async fn resolve(&self, reference: &str, login: Option<&Login>) -> Result<String, EngineError> {
+    async fn resolve(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> Result<String, EngineError> {
         self.perform(Operation::Resolve, |model| model.resolve(reference, login)).await
     }
 
     async fn ensure_image(
         &self,
         reference: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<Image, EngineError> {
         self.perform(Operation::EnsureImage, |model| model.ensure_image(reference, login)).await
     }
@@ -170,7 +175,7 @@ impl Engine for Fake {
         &self,
         repository: &str,
         tag: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<String, EngineError> {
         self.perform(Operation::Push, |model| model.push(repository, tag, login)).await
     }
@@ -195,8 +200,10 @@ fn inventory(model: &mut Model, labels: &Labels) -> Inventory {
     let at = model.now();
     let ours = model.containers.iter().filter(|(_, made)| carries(&made.container.labels, labels));
     let names: Vec<String> = ours.map(|(name, _)| name.clone()).collect();
-    let owned =
-        |(name, labels): (&String, &Labels)| Owned { name: name.clone(), labels: labels.clone() };
+    let owned = |(name, labels): (&String, &Labels)| LabelledObject {
+        name: name.clone(),
+        labels: labels.clone(),
+    };
     let networks = model.networks.iter().map(|(name, net)| (name, &net.labels));
     let networks = networks.filter(|(_, found)| carries(found, labels)).map(owned).collect();
     let volumes = model.volumes.iter().filter(|(_, found)| carries(found, labels)).map(owned);
@@ -242,14 +249,17 @@ fn known_program(command: &[String]) -> Script {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["true"] => vec![],
-        ["false"] => vec![Step::Exit(1)],
-        ["cat"] => vec![Step::Echo],
-        ["sleep", ..] => vec![Step::Wait],
-        ["echo", said @ ..] => vec![Step::Out(Bytes::from(format!("{}\n", said.join(" "))))],
+        ["false"] => vec![ProgramStep::Exit(1)],
+        ["cat"] => vec![ProgramStep::Echo],
+        ["sleep", ..] => vec![ProgramStep::Wait],
+        ["echo", said @ ..] => vec![ProgramStep::Out(Bytes::from(format!("{}\n", said.join(" "))))],
         [program, ..] => {
-            vec![Step::Err(Bytes::from(format!("{program}: not found\n"))), Step::Exit(127)]
+            vec![
+                ProgramStep::Err(Bytes::from(format!("{program}: not found\n"))),
+                ProgramStep::Exit(127),
+            ]
         }
-        [] => vec![Step::Exit(127)],
+        [] => vec![ProgramStep::Exit(127)],
     }
 }
 

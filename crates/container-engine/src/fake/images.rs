@@ -1,7 +1,7 @@
 //! The model's images and registries.
 
 use super::model::Model;
-use crate::{EngineError, Image, Labels, Login};
+use crate::{EngineError, Image, Labels, RegistryLogin};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
@@ -70,7 +70,11 @@ impl Model {
         })
     }
 
-    fn published(&self, reference: &str, login: Option<&Login>) -> Result<Published, EngineError> {
+    fn published(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> Result<Published, EngineError> {
         let (repository, version) = apart(reference);
         self.admit(reference, login)?;
         let found = self.registry.iter().find(|published| {
@@ -81,7 +85,7 @@ impl Model {
     }
 
     /// Refuses a login that the registry of this reference does not accept.
-    fn admit(&self, reference: &str, login: Option<&Login>) -> Result<(), EngineError> {
+    fn admit(&self, reference: &str, login: Option<&RegistryLogin>) -> Result<(), EngineError> {
         let needed = self.logins.iter().find(|(host, _)| {
             reference.strip_prefix(host.as_str()).is_some_and(|rest| rest.starts_with('/'))
         });
@@ -93,14 +97,18 @@ impl Model {
         }
     }
 
-    pub fn resolve(&self, reference: &str, login: Option<&Login>) -> Result<String, EngineError> {
+    pub fn resolve(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> Result<String, EngineError> {
         self.published(reference, login).map(|published| published.digest)
     }
 
     pub fn ensure_image(
         &mut self,
         reference: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<Image, EngineError> {
         if let Some(image) = self.image(reference) {
             return Ok(image.clone());
@@ -145,7 +153,7 @@ impl Model {
         &mut self,
         repository: &str,
         tag: &str,
-        login: Option<&Login>,
+        login: Option<&RegistryLogin>,
     ) -> Result<String, EngineError> {
         let reference = format!("{repository}:{tag}");
         let image = self.image(&reference).cloned();

@@ -9,10 +9,13 @@ mod streams;
 
 pub use injection::{Hold, InjectedFault, Operation, Times};
 pub use script::{
-    Behaviour, BuildCall, BuildScript, Ending, ExecCall, Execution, Life, Script, Step, Wellness,
+    Behaviour, BuildCall, BuildScript, Ending, ExecCall, Execution, Life, ProgramStep, Script,
+    Wellness,
 };
 
-use crate::{Container, ContainerSpec, EngineError, Health, Image, Labels, LogLine, Login, Stream};
+use crate::{
+    Container, ContainerSpec, EngineError, Health, Image, Labels, LogLine, RegistryLogin, Stream,
+};
 use contract::Timestamp;
 use images::digest;
 use injection::Injections;
@@ -83,7 +86,7 @@ impl Fake {
     }
 
     /// Makes the registry at this host accept only this login.
-    pub fn require_login(&self, host: &str, login: Login) {
+    pub fn require_login(&self, host: &str, login: RegistryLogin) {
         self.with(|model| model.logins.push((host.to_owned(), login)));
     }
 

@@ -5,8 +5,8 @@ use super::{
     script::{Behaviour, BuildCall, BuildScript, ExecCall, Execution, Life, Script, Wellness},
 };
 use crate::{
-    Container, ContainerSpec, EngineError, Event, Happening, Health, Image, Labels, LogLine, Login,
-    Phase,
+    Container, ContainerSpec, EngineError, Event, Happening, Health, Image, Labels, LogLine, Phase,
+    RegistryLogin,
 };
 use contract::Timestamp;
 use std::{collections::BTreeMap, sync::Arc};
@@ -30,7 +30,7 @@ pub(super) struct Model {
     pub volumes: BTreeMap<String, Labels>,
     pub images: Vec<Image>,
     pub registry: Vec<Published>,
-    pub logins: Vec<(String, Login)>,
+    pub logins: Vec<(String, RegistryLogin)>,
     pub cache: u64,
     pub behaviours: Vec<(String, Behaviour)>,
     pub on_start: Vec<OnStart>,

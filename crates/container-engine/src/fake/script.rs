@@ -72,11 +72,11 @@ pub struct ExecCall {
     pub exec: Exec,
 }
 
-pub type Script = Vec<Step>;
+pub type Script = Vec<ProgramStep>;
 
 /// A step of a program. After the last step the program ends with 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ProgramStep {
     /// Writes to standard output.
     Out(Bytes),
     /// Writes to standard error.

@@ -3,7 +3,7 @@
 use super::{
     Fake,
     model::connection_refused,
-    script::{Ending, Script, Step},
+    script::{Ending, ProgramStep, Script},
 };
 use crate::{EngineError, Event, Output};
 use bytes::Bytes;
@@ -33,7 +33,7 @@ pub(super) struct Play {
     pub fake: Fake,
     /// The index of its execution.
     pub at: usize,
-    pub steps: VecDeque<Step>,
+    pub steps: VecDeque<ProgramStep>,
     pub input: Option<BoxStream<'static, Bytes>>,
     pub endings: watch::Receiver<u64>,
     pub is_over: bool,
@@ -67,25 +67,25 @@ impl Play {
             if self.endings.has_changed().unwrap_or(true) {
                 return Some(self.cut_off());
             }
-            match self.steps.pop_front().unwrap_or(Step::Exit(0)) {
-                Step::Out(bytes) => return Some(Ok(Output::Out(bytes))),
-                Step::Err(bytes) => return Some(Ok(Output::Err(bytes))),
-                Step::Read => while self.read().await.is_some() {},
-                Step::Echo => {
+            match self.steps.pop_front().unwrap_or(ProgramStep::Exit(0)) {
+                ProgramStep::Out(bytes) => return Some(Ok(Output::Out(bytes))),
+                ProgramStep::Err(bytes) => return Some(Ok(Output::Err(bytes))),
+                ProgramStep::Read => while self.read().await.is_some() {},
+                ProgramStep::Echo => {
                     if let Some(bytes) = self.read().await {
-                        self.steps.push_front(Step::Echo);
+                        self.steps.push_front(ProgramStep::Echo);
                         return Some(Ok(Output::Out(bytes)));
                     }
                 }
-                Step::Wait => {
+                ProgramStep::Wait => {
                     let _ = self.endings.changed().await;
                     return Some(self.cut_off());
                 }
-                Step::Exit(code) => {
+                ProgramStep::Exit(code) => {
                     self.end(Ending::Exit(code));
                     return Some(Ok(Output::Exit(code)));
                 }
-                Step::CutOff => return Some(self.cut_off()),
+                ProgramStep::CutOff => return Some(self.cut_off()),
             }
         }
     }

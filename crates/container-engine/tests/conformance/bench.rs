@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::{
-    Container, ContainerSpec, Engine, EngineError, Exec, Labels, Limits, Login, Output,
+    Container, ContainerSpec, Engine, EngineError, Exec, Labels, Limits, Output, RegistryLogin,
 };
 use futures_util::{StreamExt, stream::BoxStream};
 use std::{collections::BTreeMap, future::Future, pin::Pin, time::Duration};
@@ -36,7 +36,7 @@ pub trait Bench: Send + Sync {
     /// Whether a server answers at the port. `None`: this cannot be tried.
     async fn answers(&self, port: u16) -> Option<bool>;
     /// The host of a registry, if there is one. With a login, the registry requires it.
-    async fn registry(&self, login: Option<&Login>) -> Option<String>;
+    async fn registry(&self, login: Option<&RegistryLogin>) -> Option<String>;
 }
 
 impl dyn Bench + '_ {

@@ -5,7 +5,7 @@ use crate::{
     programs,
 };
 use async_trait::async_trait;
-use container_engine::{Engine, Login, fake::Fake};
+use container_engine::{Engine, RegistryLogin, fake::Fake};
 use contract::Timestamp;
 use std::{
     sync::{
@@ -88,7 +88,7 @@ impl Bench for Model {
         None
     }
 
-    async fn registry(&self, login: Option<&Login>) -> Option<String> {
+    async fn registry(&self, login: Option<&RegistryLogin>) -> Option<String> {
         let host = "registry.example:5000";
         if let Some(login) = login {
             self.fake.require_login(host, login.clone());

@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use bytes::Bytes;
-use container_engine::{BuildEvent, BuildSpec, EngineError, Labels, Login};
+use container_engine::{BuildEvent, BuildSpec, EngineError, Labels, RegistryLogin};
 use futures_util::{StreamExt, stream};
 use std::{collections::BTreeMap, io};
 
@@ -192,7 +192,7 @@ pub async fn what_is_pushed_can_be_resolved_and_pulled(bench: &dyn Bench) {
 
 pub async fn a_registry_lets_in_who_has_a_login(bench: &dyn Bench) {
     // A login whose encodings in the two alphabets of base64 differ.
-    let login = Login { username: "svc".to_owned(), password: "~~~???>>>{}".to_owned() };
+    let login = RegistryLogin { username: "svc".to_owned(), password: "~~~???>>>{}".to_owned() };
     let Some(host) = bench.registry(Some(&login)).await else { return };
     let (engine, mut spec) = (bench.engine(), spec(bench, "private"));
     let repository = format!("{host}/{}/app", bench.run());
@@ -200,7 +200,7 @@ pub async fn a_registry_lets_in_who_has_a_login(bench: &dyn Bench) {
     let dockerfile = format!("FROM {}\n", bench.image_name());
     let id = built(bench, spec.clone(), &dockerfile).await.1.unwrap();
 
-    let wrong = Login { username: "svc".to_owned(), password: "wrong".to_owned() };
+    let wrong = RegistryLogin { username: "svc".to_owned(), password: "wrong".to_owned() };
     for nobody in [None, Some(&wrong)] {
         let error = engine.push(&repository, "1", nobody).await.unwrap_err();
         assert!(matches!(error, EngineError::NoImage { .. }), "{error:?}");

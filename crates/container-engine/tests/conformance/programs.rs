@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use container_engine::{
     Stream,
-    fake::{Behaviour, BuildScript, Fake, Life, Script, Step, Wellness},
+    fake::{Behaviour, BuildScript, Fake, Life, ProgramStep, Script, Wellness},
 };
 
 /// Runs until it is killed.
@@ -89,22 +89,22 @@ pub fn teach(fake: &Fake) {
     });
     fake.on_exec(|call| {
         let command: Vec<&str> = call.exec.command.iter().map(String::as_str).collect();
-        let out = |text: &'static str| Step::Out(Bytes::from_static(text.as_bytes()));
+        let out = |text: &'static str| ProgramStep::Out(Bytes::from_static(text.as_bytes()));
         let script: Script = if command == EXIT_3 {
-            vec![Step::Exit(3)]
+            vec![ProgramStep::Exit(3)]
         } else if command == BOTH {
-            vec![out("out\n"), Step::Err(Bytes::from_static(b"err\n")), out("out again\n")]
+            vec![out("out\n"), ProgramStep::Err(Bytes::from_static(b"err\n")), out("out again\n")]
         } else if command == SECRET {
             let secret = call.exec.env.get("SECRET").cloned().unwrap_or_default();
-            vec![Step::Out(Bytes::from(secret))]
+            vec![ProgramStep::Out(Bytes::from(secret))]
         } else if command == MUCH {
-            vec![Step::Out(Bytes::from(much()))]
+            vec![ProgramStep::Out(Bytes::from(much()))]
         } else if command == FIRST_LINE {
             vec![out("first\n")]
         } else if command == SLOW {
-            vec![out("begun\n"), Step::Wait]
+            vec![out("begun\n"), ProgramStep::Wait]
         } else if command == TOO_LONG {
-            vec![out("begun\n"), Step::Exit(124)]
+            vec![out("begun\n"), ProgramStep::Exit(124)]
         } else {
             return None;
         };

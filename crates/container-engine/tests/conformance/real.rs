@@ -9,7 +9,7 @@ use bollard::{
     models::{ContainerCreateBody, VolumeCreateRequest},
     query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder},
 };
-use container_engine::{Engine, Labels, Login, docker::Docker};
+use container_engine::{Engine, Labels, RegistryLogin, docker::Docker};
 use data_encoding::HEXLOWER;
 use std::{
     collections::HashMap,
@@ -230,7 +230,7 @@ impl Bench for Real {
         Some(false)
     }
 
-    async fn registry(&self, login: Option<&Login>) -> Option<String> {
+    async fn registry(&self, login: Option<&RegistryLogin>) -> Option<String> {
         let registry = Registry::start(login)?;
         let host = registry.host.clone();
         self.registries.lock().unwrap().push(registry);

@@ -1,6 +1,6 @@
 //! An image registry on this machine, for one test.
 
-use container_engine::Login;
+use container_engine::RegistryLogin;
 use std::{
     fs,
     io::Write,
@@ -23,7 +23,7 @@ pub struct Registry {
 
 impl Registry {
     /// `None`: the program is not installed.
-    pub fn start(login: Option<&Login>) -> Option<Registry> {
+    pub fn start(login: Option<&RegistryLogin>) -> Option<Registry> {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let host = format!("127.0.0.1:{port}");

@@ -45,7 +45,7 @@ pub enum Access {
 
 /// The content of a body.
 #[derive(Clone, Copy)]
-pub enum Content {
+pub enum BodyContent {
     /// No body.
     Empty,
     /// JSON of this schema.
@@ -54,10 +54,10 @@ pub enum Content {
     Media(&'static str),
 }
 
-impl Content {
+impl BodyContent {
     /// JSON of a type.
-    pub const fn json<T: JsonSchema>() -> Content {
-        Content::Json(|schemas| schemas.subschema_for::<T>())
+    pub const fn json<T: JsonSchema>() -> BodyContent {
+        BodyContent::Json(|schemas| schemas.subschema_for::<T>())
     }
 }
 
@@ -67,7 +67,7 @@ pub struct Success {
     /// The HTTP status.
     pub status: u16,
     /// The content of the body.
-    pub content: Content,
+    pub content: BodyContent,
     /// The meaning of the answer.
     pub why: &'static str,
     /// The names and meanings of headers that only this answer has.
@@ -77,7 +77,7 @@ pub struct Success {
 impl Success {
     /// An answer of the platform.
     pub const fn json<T: JsonSchema>(status: u16, why: &'static str) -> Success {
-        Success { status, content: Content::json::<T>(), why, headers: &[] }
+        Success { status, content: BodyContent::json::<T>(), why, headers: &[] }
     }
 }
 
@@ -97,7 +97,7 @@ pub struct Endpoint {
     /// The names and meanings of request headers that the endpoint reads.
     pub reads: &'static [(&'static str, &'static str)],
     /// The content of the request body.
-    pub body: Content,
+    pub body: BodyContent,
     /// The successful answers.
     pub answers: &'static [Success],
     /// The faults of the endpoint, with their reasons.

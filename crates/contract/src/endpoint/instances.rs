@@ -1,7 +1,7 @@
 //! Requests to the servers of instances. The fast path of the edge forwards all methods; this
 //! declaration exists for the documents.
 
-use super::{Access, Content, Endpoint, EndpointGroup, Method, Success};
+use super::{Access, BodyContent, Endpoint, EndpointGroup, Method, Success};
 use crate::FaultKind;
 
 /// The prefix of instance paths.
@@ -27,10 +27,10 @@ impl Instances {
                    its other services.",
             access: Access::Anyone,
             reads: &[],
-            body: Content::Empty,
+            body: BodyContent::Empty,
             answers: &[Success {
                 status: 200,
-                content: Content::Media("*/*"),
+                content: BodyContent::Media("*/*"),
                 why: "The answer of the server.",
                 headers: &[],
             }],

@@ -107,7 +107,7 @@ macro_rules! endpoints {
                     docs: concat!($($doc, "\n"),+),
                     access: $crate::endpoint::Access::Operation(<$operation as $crate::Operation>::SPEC),
                     reads: &[],
-                    body: $crate::endpoint::Content::json::<$body>(),
+                    body: $crate::endpoint::BodyContent::json::<$body>(),
                     answers: &[
                         $($crate::endpoint::Success::json::<$reply>(201, $created),)?
                         $crate::endpoint::Success::json::<$reply>(200, $done),
@@ -215,13 +215,13 @@ macro_rules! edge_endpoints {
 #[macro_export]
 macro_rules! content {
     (Empty) => {
-        $crate::endpoint::Content::Empty
+        $crate::endpoint::BodyContent::Empty
     };
     (Json($of:ty)) => {
-        $crate::endpoint::Content::json::<$of>()
+        $crate::endpoint::BodyContent::json::<$of>()
     };
     (Media($of:literal)) => {
-        $crate::endpoint::Content::Media($of)
+        $crate::endpoint::BodyContent::Media($of)
     };
 }
 

@@ -1,6 +1,6 @@
 //! Certificates as Apple issues them, and provisioning profiles.
 
-use credentials::Upload;
+use credentials::UploadedFiles;
 
 use super::Folder;
 
@@ -103,6 +103,6 @@ pub fn sign(folder: &Folder, content: &str, options: &str) -> Vec<u8> {
     folder.read("signed")
 }
 
-pub fn signing<'a>(p12: &'a [u8], profile: &'a [u8]) -> Upload<'a> {
-    Upload::IosSigning { p12, password: PASSWORD, profile }
+pub fn signing<'a>(p12: &'a [u8], profile: &'a [u8]) -> UploadedFiles<'a> {
+    UploadedFiles::IosSigning { p12, password: PASSWORD, profile }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use contract::Timestamp;
-use credentials::{Opened, Refusal, Upload};
+use credentials::{Opened, Refusal, UploadedFiles};
 use tempfile::TempDir;
 
 /// A folder that is removed in the end, and the commands that run in it.
@@ -82,17 +82,17 @@ pub fn years_later(years: i64) -> Timestamp {
     Timestamp::from_millis(now().as_millis() + years * 366 * 24 * 60 * 60 * 1000)
 }
 
-pub fn open(upload: Upload) -> Result<Opened, Refusal> {
+pub fn open(upload: UploadedFiles) -> Result<Opened, Refusal> {
     credentials::open(upload, now())
 }
 
 /// A keystore whose only key has the password of the keystore.
-pub fn keystore<'a>(keystore: &'a [u8], password: &'a str) -> Upload<'a> {
-    Upload::AndroidKeystore { keystore, password, alias: None, key_password: None }
+pub fn keystore<'a>(keystore: &'a [u8], password: &'a str) -> UploadedFiles<'a> {
+    UploadedFiles::AndroidKeystore { keystore, password, alias: None, key_password: None }
 }
 
 /// The code of the refusal.
-pub fn code(upload: Upload) -> &'static str {
+pub fn code(upload: UploadedFiles) -> &'static str {
     match open(upload) {
         Ok(opened) => panic!("{opened:?}"),
         Err(refusal) => refusal.code(),

@@ -2,7 +2,9 @@
 //!
 //! `status` at the top says only that the call was understood. What happened is in `data`.
 
-use crate::{DisputeState, Payment, PaymentStatus, Plan, RemoteError, amounts::Amounts};
+use crate::{
+    DisputeState, Payment, PaymentStatus, RemoteError, SubscriptionPlan, amounts::Amounts,
+};
 use contract::{Timestamp, text::PlanCode};
 use remote::{HttpAnswer, quotation};
 use serde::{
@@ -243,7 +245,7 @@ pub(super) struct PlanData {
 }
 
 impl PlanData {
-    pub fn plan(&self) -> Result<Plan, RemoteError> {
+    pub fn plan(&self) -> Result<SubscriptionPlan, RemoteError> {
         let code: PlanCode = self.plan_code.parse().map_err(RemoteError::Refused)?;
         if self.is_archived || self.is_deleted {
             return Err(RemoteError::Refused(format!(
@@ -253,7 +255,7 @@ impl PlanData {
         let price = Amounts::Paystack.money(self.amount, &self.currency);
         let free = || RemoteError::Refused(format!("The plan {code} has no price at Paystack."));
         let price = price.map_err(RemoteError::Refused)?.ok_or_else(free)?;
-        Ok(Plan { code: code.clone(), name: self.name.clone(), price })
+        Ok(SubscriptionPlan { code: code.clone(), name: self.name.clone(), price })
     }
 }
 

@@ -5,8 +5,8 @@ mod answers;
 mod subscriptions;
 
 use crate::{
-    Key, Payment, PaymentOrder, PaymentPage, PaymentStatus, PaystackKey, Plan, Provider,
-    RemoteError, Subscription, amounts::Amounts,
+    Payment, PaymentOrder, PaymentPage, PaymentStatus, PaystackKey, Provider, ProviderKey,
+    RemoteError, Subscription, SubscriptionPlan, amounts::Amounts,
 };
 use answers::{Balance, Initialized, PaystackError, PlanData, Transaction, data};
 use async_trait::async_trait;
@@ -89,10 +89,10 @@ impl Paystack {
 }
 
 /// The key for Paystack; refused if it is one for another provider.
-fn own(key: &Key) -> Result<&PaystackKey, RemoteError> {
+fn own(key: &ProviderKey) -> Result<&PaystackKey, RemoteError> {
     match key {
-        Key::Paystack(key) => Ok(key),
-        Key::Stripe(_) => Err(RemoteError::Refused(
+        ProviderKey::Paystack(key) => Ok(key),
+        ProviderKey::Stripe(_) => Err(RemoteError::Refused(
             "The credential is one for Stripe. Give the app a credential for Paystack.".into(),
         )),
     }
@@ -107,7 +107,11 @@ fn is_plain(id: &str) -> bool {
 impl Provider for Paystack {
     /// With a plan, Paystack takes the price of the plan, whatever the total is. Paystack closes no
     /// pages, so [`PaymentOrder::expires_at`] has no effect.
-    async fn open(&self, key: &Key, order: &PaymentOrder) -> Result<PaymentPage, RemoteError> {
+    async fn open(
+        &self,
+        key: &ProviderKey,
+        order: &PaymentOrder,
+    ) -> Result<PaymentPage, RemoteError> {
         let key = own(key)?;
         let amount = Amounts::Paystack
             .given(order.total.amount, &order.total.currency)
@@ -158,7 +162,7 @@ impl Provider for Paystack {
 
     async fn payment(
         &self,
-        key: &Key,
+        key: &ProviderKey,
         reference: Reference,
         _session: Option<&str>,
     ) -> Result<Option<Payment>, RemoteError> {
@@ -174,7 +178,7 @@ impl Provider for Paystack {
 
     async fn reference_of(
         &self,
-        key: &Key,
+        key: &ProviderKey,
         payment_id: &str,
     ) -> Result<Option<Reference>, RemoteError> {
         if !is_plain(payment_id) {
@@ -186,11 +190,15 @@ impl Provider for Paystack {
     }
 
     /// Paystack closes no pages, and has no sessions.
-    async fn close(&self, _key: &Key, _session: &str) -> Result<bool, RemoteError> {
+    async fn close(&self, _key: &ProviderKey, _session: &str) -> Result<bool, RemoteError> {
         Ok(false)
     }
 
-    async fn plan(&self, key: &Key, code: &PlanCode) -> Result<Plan, RemoteError> {
+    async fn plan(
+        &self,
+        key: &ProviderKey,
+        code: &PlanCode,
+    ) -> Result<SubscriptionPlan, RemoteError> {
         let found = self.find::<PlanData>(own(key)?, &format!("/plan/{code}")).await?;
         let unknown = || {
             RemoteError::Refused(format!(
@@ -201,7 +209,11 @@ impl Provider for Paystack {
         found.ok_or_else(unknown)?.plan()
     }
 
-    async fn subscription(&self, key: &Key, id: &str) -> Result<Option<Subscription>, RemoteError> {
+    async fn subscription(
+        &self,
+        key: &ProviderKey,
+        id: &str,
+    ) -> Result<Option<Subscription>, RemoteError> {
         if !is_plain(id) {
             return Ok(None);
         }
@@ -214,7 +226,7 @@ impl Provider for Paystack {
     /// seconds after the payment: it is the first one of the buyer to the plan since then.
     async fn subscription_of(
         &self,
-        key: &Key,
+        key: &ProviderKey,
         payment: &Payment,
     ) -> Result<Option<Subscription>, RemoteError> {
         let account = own(key)?;
@@ -234,7 +246,7 @@ impl Provider for Paystack {
     }
 
     /// The currencies of the balances. Source: "Fetch Balance" in Paystack's API reference.
-    async fn currencies(&self, key: &Key) -> Result<Vec<Currency>, RemoteError> {
+    async fn currencies(&self, key: &ProviderKey) -> Result<Vec<Currency>, RemoteError> {
         let balances: Vec<Balance> = self.list(own(key)?, "/balance").await?;
         let mut currencies: Vec<Currency> = Vec::new();
         for balance in balances {
@@ -250,7 +262,7 @@ impl Provider for Paystack {
         Ok(currencies)
     }
 
-    async fn check_access(&self, key: &Key) -> Result<String, RemoteError> {
+    async fn check_access(&self, key: &ProviderKey) -> Result<String, RemoteError> {
         let currencies: Vec<_> =
             self.currencies(key).await?.iter().map(Currency::to_string).collect();
         let held = match currencies.is_empty() {

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// The account of a key.
 #[derive(Deserialize)]
-pub(super) struct Account {
+pub(super) struct AccountBody {
     /// In small letters. An account that has not been set up may have none.
     pub default_currency: Option<String>,
 }
@@ -142,11 +142,11 @@ pub(super) struct CheckoutSession {
     subscription: Option<Expandable<Named>>,
     payment_intent: Option<Expandable<Intent>>,
     invoice: Option<Expandable<Invoice>>,
-    line_items: Option<List<LineItem>>,
+    line_items: Option<ListBody<LineItem>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct List<T> {
+pub(super) struct ListBody<T> {
     pub data: Vec<T>,
 }
 

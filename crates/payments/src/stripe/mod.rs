@@ -7,10 +7,10 @@ mod price;
 mod subscriptions;
 
 use crate::{
-    Key, Payment, PaymentOrder, PaymentPage, Plan, Provider, RemoteError, StripeKey, Subscription,
-    amounts::Amounts,
+    Payment, PaymentOrder, PaymentPage, Provider, ProviderKey, RemoteError, StripeKey,
+    Subscription, SubscriptionPlan, amounts::Amounts,
 };
-use answers::{Account, CheckoutSession, Disputes, IntentOwner, StripeError};
+use answers::{AccountBody, CheckoutSession, Disputes, IntentOwner, StripeError};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
@@ -106,10 +106,10 @@ impl Stripe {
 }
 
 /// The key for Stripe; refused if it is one for another provider.
-fn own(key: &Key) -> Result<&StripeKey, RemoteError> {
+fn own(key: &ProviderKey) -> Result<&StripeKey, RemoteError> {
     match key {
-        Key::Stripe(key) => Ok(key),
-        Key::Paystack(_) => Err(RemoteError::Refused(
+        ProviderKey::Stripe(key) => Ok(key),
+        ProviderKey::Paystack(_) => Err(RemoteError::Refused(
             "The credential is one for Paystack. Give the app a credential for Stripe.".into(),
         )),
     }
@@ -180,7 +180,11 @@ fn session_form(order: &PaymentOrder) -> Result<Form, RemoteError> {
 impl Provider for Stripe {
     /// [`PaymentOrder::expires_at`] must be from 30 minutes to 24 hours after the first call: Stripe refuses
     /// others. The repeated call must have exactly the same order.
-    async fn open(&self, key: &Key, order: &PaymentOrder) -> Result<PaymentPage, RemoteError> {
+    async fn open(
+        &self,
+        key: &ProviderKey,
+        order: &PaymentOrder,
+    ) -> Result<PaymentPage, RemoteError> {
         let key = own(key)?;
         let form = session_form(order)?;
         let reference = order.reference.to_string();
@@ -212,7 +216,7 @@ impl Provider for Stripe {
     /// of the page comes together with the session.
     async fn payment(
         &self,
-        key: &Key,
+        key: &ProviderKey,
         _reference: Reference,
         session: Option<&str>,
     ) -> Result<Option<Payment>, RemoteError> {
@@ -232,7 +236,7 @@ impl Provider for Stripe {
     /// read: a renewal has the reference of the payment that began the subscription.
     async fn reference_of(
         &self,
-        key: &Key,
+        key: &ProviderKey,
         payment_id: &str,
     ) -> Result<Option<Reference>, RemoteError> {
         if !is_plain(payment_id) {
@@ -243,7 +247,7 @@ impl Provider for Stripe {
         Ok(found.and_then(|intent| intent.reference()))
     }
 
-    async fn close(&self, key: &Key, session: &str) -> Result<bool, RemoteError> {
+    async fn close(&self, key: &ProviderKey, session: &str) -> Result<bool, RemoteError> {
         let key = own(key)?;
         if !is_plain(session) {
             return Ok(false);
@@ -261,7 +265,11 @@ impl Provider for Stripe {
         Ok(self.session(key, session).await?.is_some_and(|session| session.is_expired()))
     }
 
-    async fn plan(&self, key: &Key, code: &PlanCode) -> Result<Plan, RemoteError> {
+    async fn plan(
+        &self,
+        key: &ProviderKey,
+        code: &PlanCode,
+    ) -> Result<SubscriptionPlan, RemoteError> {
         let path = format!("/v1/prices/{code}?expand[0]=product");
         let found = self.find::<Price>(own(key)?, &path).await?;
         let unknown = || {
@@ -273,7 +281,11 @@ impl Provider for Stripe {
         found.ok_or_else(unknown)?.plan()
     }
 
-    async fn subscription(&self, key: &Key, id: &str) -> Result<Option<Subscription>, RemoteError> {
+    async fn subscription(
+        &self,
+        key: &ProviderKey,
+        id: &str,
+    ) -> Result<Option<Subscription>, RemoteError> {
         if !is_plain(id) {
             return Ok(None);
         }
@@ -286,7 +298,7 @@ impl Provider for Stripe {
 
     async fn subscription_of(
         &self,
-        key: &Key,
+        key: &ProviderKey,
         payment: &Payment,
     ) -> Result<Option<Subscription>, RemoteError> {
         match &payment.subscription {
@@ -297,13 +309,13 @@ impl Provider for Stripe {
 
     /// The default currency of the account. A restricted key needs the permission to read the account; without it, Stripe answers 403,
     /// and the currency is not known. Source: "Retrieve account" in Stripe's API reference.
-    async fn currencies(&self, key: &Key) -> Result<Vec<Currency>, RemoteError> {
+    async fn currencies(&self, key: &ProviderKey) -> Result<Vec<Currency>, RemoteError> {
         let answer = self.get(own(key)?, "/v1/account").await?;
         if !answer.is_ok() {
             let failure = StripeError::of(&answer);
             return if failure.status == 403 { Ok(Vec::new()) } else { Err(failure.refused()) };
         }
-        let account: Account = answer.read()?;
+        let account: AccountBody = answer.read()?;
         let read = |code: String| {
             code.to_uppercase().parse().map_err(|e| {
                 refused(format!("Stripe says a currency that cannot be read: it {e}."))
@@ -313,7 +325,7 @@ impl Provider for Stripe {
     }
 
     /// Looks at the sessions of Checkout, which is what a restricted key needs most.
-    async fn check_access(&self, key: &Key) -> Result<String, RemoteError> {
+    async fn check_access(&self, key: &ProviderKey) -> Result<String, RemoteError> {
         let key = own(key)?;
         let answer = self.get(key, "/v1/checkout/sessions?limit=1").await?;
         if !answer.is_ok() {

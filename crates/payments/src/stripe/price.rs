@@ -1,7 +1,7 @@
 //! Prices of Stripe, which are plans if they recur.
 
 use super::answers::{Expandable, refused};
-use crate::{Plan, RemoteError, amounts::Amounts};
+use crate::{RemoteError, SubscriptionPlan, amounts::Amounts};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Product {
 }
 
 impl Price {
-    pub fn plan(&self) -> Result<Plan, RemoteError> {
+    pub fn plan(&self) -> Result<SubscriptionPlan, RemoteError> {
         let id = &self.id;
         let wrong = |what: &str| Err(refused(format!("The price {id} of Stripe {what}")));
         let Some(recurring) = &self.recurring else {
@@ -44,7 +44,7 @@ impl Price {
             return wrong("is free. A plan must have a price.");
         };
         let name = self.product.object().and_then(|product| product.name.clone());
-        Ok(Plan {
+        Ok(SubscriptionPlan {
             code: id.parse().map_err(refused)?,
             name: name.unwrap_or_else(|| id.clone()),
             price,

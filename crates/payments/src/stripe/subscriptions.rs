@@ -1,6 +1,6 @@
 //! Subscriptions of Stripe.
 
-use super::answers::{Expandable, Intent, List, Named, seconds};
+use super::answers::{Expandable, Intent, ListBody, Named, seconds};
 use crate::{RemoteError, Subscription, SubscriptionStatus};
 use contract::{Email, Timestamp};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub(super) struct SubscriptionData {
     cancel_at: Option<i64>,
     ended_at: Option<i64>,
     customer: Expandable<Customer>,
-    items: List<SubscriptionItem>,
+    items: ListBody<SubscriptionItem>,
     latest_invoice: Option<Expandable<Invoice>>,
 }
 

@@ -6,7 +6,7 @@ use crate::{
 };
 use contract::Timestamp;
 use payments::{
-    About, DisputeState, Key, Notice, NoticeRefused, PaymentStatus, PaystackKey, Provider,
+    About, DisputeState, Notice, NoticeRefused, PaymentStatus, PaystackKey, Provider, ProviderKey,
     SecretText, Signature, paystack::Paystack, read_notice,
 };
 use serde_json::{Value, json};
@@ -92,12 +92,12 @@ async fn notices_lead_to_what_they_are_about() {
     rig.tell(&json!({"do": "rotate", "secretKey": "sk_test_another"}));
     rig.tell(&json!({"do": "dispute", "reference": order.reference}));
     let now = Timestamp::from_millis(0);
-    let read = |key: &Key, delivery: &Value| {
+    let read = |key: &ProviderKey, delivery: &Value| {
         let signature = delivery["headers"]["x-paystack-signature"].as_str().unwrap();
         let body = delivery["body"].as_str().unwrap().as_bytes();
         read_notice(key, &Signature(signature.into()), body, now)
     };
-    let rotated = Key::Paystack(PaystackKey {
+    let rotated = ProviderKey::Paystack(PaystackKey {
         secret_key: SecretText("sk_test_another".into()),
         previous_keys: vec![SecretText(SECRET_KEY.into())],
     });

@@ -5,7 +5,7 @@ use crate::{
     world::{World, key, order, own_world, priced, reference, refusal, world},
 };
 use payments::{
-    Key, PaymentStatus, Provider, RemoteError, SecretText, StripeKey, paystack::Paystack,
+    PaymentStatus, Provider, ProviderKey, RemoteError, SecretText, StripeKey, paystack::Paystack,
 };
 use serde_json::json;
 
@@ -138,7 +138,7 @@ async fn refusals_have_the_words_of_paystack() {
         "{said}"
     );
     let other = StripeKey { secret_key: SecretText("sk_test_1".into()), webhook_secrets: vec![] };
-    let said = refusal(world.paystack.open(&Key::Stripe(other), &order).await);
+    let said = refusal(world.paystack.open(&ProviderKey::Stripe(other), &order).await);
     assert!(said.contains("one for Stripe"), "{said}");
     world.rig.check();
 }

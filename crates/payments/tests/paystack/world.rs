@@ -3,7 +3,7 @@
 use crate::providers::{PaymentProvider, SECRET_KEY};
 use contract::{Timestamp, checkouts::Reference};
 use payments::{
-    Key, Line, Payment, PaymentOrder, PaystackKey, Provider, RemoteError, SecretText,
+    Line, Payment, PaymentOrder, PaystackKey, Provider, ProviderKey, RemoteError, SecretText,
     paystack::Paystack,
 };
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 pub struct World {
     pub rig: Arc<PaymentProvider>,
     pub paystack: Paystack,
-    pub key: Key,
+    pub key: ProviderKey,
 }
 
 /// A client of a Paystack that the tests share. No requests go wrong there.
@@ -30,9 +30,9 @@ fn world_of(rig: Arc<PaymentProvider>) -> World {
     World { paystack: Paystack::new(&rig.address).unwrap(), rig, key: key(SECRET_KEY) }
 }
 
-pub fn key(secret: &str) -> Key {
+pub fn key(secret: &str) -> ProviderKey {
     let secret_key = SecretText(secret.into());
-    Key::Paystack(PaystackKey { secret_key, previous_keys: Vec::new() })
+    ProviderKey::Paystack(PaystackKey { secret_key, previous_keys: Vec::new() })
 }
 
 /// A reference that no other test has.

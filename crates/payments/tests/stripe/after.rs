@@ -6,7 +6,7 @@ use crate::{
 };
 use contract::Timestamp;
 use payments::{
-    About, DisputeState, Key, Notice, NoticeRefused, PaymentStatus, Provider, SecretText,
+    About, DisputeState, Notice, NoticeRefused, PaymentStatus, Provider, ProviderKey, SecretText,
     Signature, StripeKey, read_notice,
 };
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ async fn refunds_and_disputes_are_looked_up() {
     world.rig.check();
 }
 
-fn read(key: &Key, delivery: &Value, now: Timestamp) -> Result<Notice, NoticeRefused> {
+fn read(key: &ProviderKey, delivery: &Value, now: Timestamp) -> Result<Notice, NoticeRefused> {
     let signature = delivery["headers"]["stripe-signature"].as_str().unwrap();
     let body = delivery["body"].as_str().unwrap().as_bytes();
     read_notice(key, &Signature(signature.into()), body, now)
@@ -111,7 +111,7 @@ async fn notices_of_three_signers_are_read() {
     let closed = delivered(&world, "charge.dispute.closed").await;
     let refused = read(&world.key, &closed, now());
     assert!(matches!(refused, Err(NoticeRefused::Signature(_))), "{refused:?}");
-    let rolled = Key::Stripe(StripeKey {
+    let rolled = ProviderKey::Stripe(StripeKey {
         secret_key: SecretText("sk_test_1".into()),
         webhook_secrets: vec![
             SecretText(WEBHOOK_SECRET.into()),

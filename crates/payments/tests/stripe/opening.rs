@@ -5,7 +5,7 @@ use crate::{
     world::{World, key, money, order, own_world, priced, reference, refusal, world},
 };
 use payments::{
-    Key, PaymentStatus, PaystackKey, Provider, RemoteError, SecretText, stripe::Stripe,
+    PaymentStatus, PaystackKey, Provider, ProviderKey, RemoteError, SecretText, stripe::Stripe,
 };
 use serde_json::json;
 use std::time::Duration;
@@ -184,7 +184,7 @@ async fn refusals_have_the_words_of_stripe() {
     let said = refusal(world.stripe.open(&world.key, &late).await);
     assert!(said.contains("30 minutes and 24 hours"), "{said}");
     let other = PaystackKey { secret_key: SecretText(SECRET_KEY.into()), previous_keys: vec![] };
-    let said = refusal(world.stripe.open(&Key::Paystack(other), &order).await);
+    let said = refusal(world.stripe.open(&ProviderKey::Paystack(other), &order).await);
     assert!(said.contains("one for Paystack"), "{said}");
     world.rig.check();
 }

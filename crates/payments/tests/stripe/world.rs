@@ -3,8 +3,8 @@
 use crate::providers::{PaymentProvider, SECRET_KEY, WEBHOOK_SECRET};
 use contract::{Timestamp, checkouts::Reference, money::Money};
 use payments::{
-    Key, Line, Payment, PaymentOrder, PaymentPage, Provider, RemoteError, SecretText, StripeKey,
-    stripe::Stripe,
+    Line, Payment, PaymentOrder, PaymentPage, Provider, ProviderKey, RemoteError, SecretText,
+    StripeKey, stripe::Stripe,
 };
 use serde_json::{Value, json};
 use std::{
@@ -15,7 +15,7 @@ use std::{
 pub struct World {
     pub rig: Arc<PaymentProvider>,
     pub stripe: Stripe,
-    pub key: Key,
+    pub key: ProviderKey,
 }
 
 /// A client of a Stripe that the tests share. No requests go wrong there.
@@ -33,8 +33,8 @@ fn world_of(rig: Arc<PaymentProvider>) -> World {
     World { stripe: Stripe::new(&rig.address).unwrap(), rig, key: key(SECRET_KEY) }
 }
 
-pub fn key(secret: &str) -> Key {
-    Key::Stripe(StripeKey {
+pub fn key(secret: &str) -> ProviderKey {
+    ProviderKey::Stripe(StripeKey {
         secret_key: SecretText(secret.into()),
         webhook_secrets: vec![SecretText(WEBHOOK_SECRET.into())],
     })

@@ -7,7 +7,7 @@ use crate::{
         commerce::{
             checkouts::{
                 CheckoutClaim, Checkouts, Command, New, Ordered, Price, RequestId, State,
-                price::{Account, price},
+                price::{ProviderAccount, price},
                 view::session,
             },
             provider_key::provider_key,
@@ -99,15 +99,15 @@ async fn begin_checkout(cx: &Call, p: CreateCheckout) -> Result<CheckoutId, Faul
 }
 
 /// The account for which the app stored a credential last.
-fn account(world: &World, app: AppId) -> Result<Account, Fault> {
-    let mut newest: Option<Account> = None;
+fn account(world: &World, app: AppId) -> Result<ProviderAccount, Fault> {
+    let mut newest: Option<ProviderAccount> = None;
     for provider in PaymentProvider::ALL {
         if let Some((key, credential)) = provider_key(world, app, provider)?
             && newest
                 .as_ref()
                 .is_none_or(|other| other.credential.updated_at <= credential.updated_at)
         {
-            newest = Some(Account { provider, key, credential });
+            newest = Some(ProviderAccount { provider, key, credential });
         }
     }
     newest.ok_or_else(|| {

@@ -17,7 +17,7 @@ use crate::{
     kinds::{
         delivery::{
             artifacts::{
-                ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Upload,
+                ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, StoredArtifact,
                 address::{self, Use},
             },
             builds,
@@ -310,7 +310,7 @@ fn new_upload(
     origin: Origin,
     now: Timestamp,
     expires_at: Timestamp,
-) -> Upload {
+) -> StoredArtifact {
     let must_be = declared(&request);
     let of_build = origin.build().is_some();
     let artifact = Artifact {
@@ -333,7 +333,7 @@ fn new_upload(
         created_at: now,
         finalized_at: None,
     };
-    Upload {
+    StoredArtifact {
         artifact,
         offset: 0,
         length: must_be.size,

@@ -12,7 +12,7 @@ use crate::{
             builds::{
                 foreseen::{self, obstacle},
                 log,
-                rules::{BuildIndex, Builds, Command, Place, State},
+                rules::{BuildIndex, BuildPlace, Builds, Command, State},
             },
             repositories::{self, Repository},
         },
@@ -44,29 +44,29 @@ pub(super) fn show(state: &State) -> Result<Build, Fault> {
 }
 
 /// What every function that begins a build is asked for.
-struct Wanted {
+struct BuildRequest {
     app_id: AppId,
     platform: Os,
     profile: Option<Name>,
     git_ref: Option<GitRef>,
     labels: Labels,
     trigger: BuildTrigger,
-    place: Place,
+    place: BuildPlace,
 }
 
-impl Wanted {
+impl BuildRequest {
     /// Whether the build will wait for a runner, as far as that is known.
     fn runs_on_runner(&self, world: &World, repository: &Repository) -> bool {
         match self.place {
-            Place::Runner => true,
-            Place::Any => runs_in(world, repository) == Some(RunsIn::Runner),
-            Place::Hosted => !may_use_central(world, repository),
-            Place::Ci => false,
+            BuildPlace::Runner => true,
+            BuildPlace::Any => runs_in(world, repository) == Some(RunsIn::Runner),
+            BuildPlace::Hosted => !may_use_central(world, repository),
+            BuildPlace::Ci => false,
         }
     }
 }
 
-async fn begin(platform: &Platform, cx: &Call, wanted: Wanted) -> Result<Build, Fault> {
+async fn begin(platform: &Platform, cx: &Call, wanted: BuildRequest) -> Result<Build, Fault> {
     let (_, app) = cx.ancestry.app()?;
     if !app.state.platforms.contains(&wanted.platform) {
         return Err(Fault::invalid(
@@ -117,13 +117,13 @@ async fn begin(platform: &Platform, cx: &Call, wanted: Wanted) -> Result<Build, 
 /// mended since, so it is checked again before a refusal.
 async fn fit_repository(
     world: &World,
-    wanted: &Wanted,
+    wanted: &BuildRequest,
     profile: &Name,
 ) -> Result<Repository, Fault> {
     let app = wanted.app_id;
     let found = repositories::connected(&world.store, app)?;
     let (id, repository) = found.ok_or(Fault::NotFound("repository of this app"))?;
-    let wanted = foreseen::Wanted {
+    let wanted = foreseen::WantedBuild {
         platform: wanted.platform,
         profile: profile.as_str(),
         git_ref: wanted.git_ref.as_ref().map(|git_ref| git_ref.as_str()),
@@ -142,8 +142,8 @@ async fn fit_repository(
 impl Serves<TriggerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerBuild) -> Result<Build, Fault> {
         let TriggerBuild { app_id, platform, profile, git_ref, labels, trigger } = p;
-        let place = if labels.is_none() { Place::Any } else { Place::Runner };
-        let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
+        let place = if labels.is_none() { BuildPlace::Any } else { BuildPlace::Runner };
+        let wanted = BuildRequest { app_id, platform, profile, git_ref, labels, trigger, place };
         begin(self, cx, wanted).await
     }
 }
@@ -151,8 +151,8 @@ impl Serves<TriggerBuild> for Platform {
 impl Serves<TriggerMobileWorkflow> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerMobileWorkflow) -> Result<Build, Fault> {
         let TriggerMobileWorkflow { app_id, platform, profile, git_ref, labels, trigger } = p;
-        let place = if labels.is_none() { Place::Hosted } else { Place::Runner };
-        let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
+        let place = if labels.is_none() { BuildPlace::Hosted } else { BuildPlace::Runner };
+        let wanted = BuildRequest { app_id, platform, profile, git_ref, labels, trigger, place };
         begin(self, cx, wanted).await
     }
 }
@@ -160,8 +160,8 @@ impl Serves<TriggerMobileWorkflow> for Platform {
 impl Serves<DispatchBuild> for Platform {
     async fn serve(&self, cx: &Call, p: DispatchBuild) -> Result<Build, Fault> {
         let DispatchBuild { app_id, platform, profile, git_ref, trigger } = p;
-        let (labels, place) = (Labels::default(), Place::Ci);
-        let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
+        let (labels, place) = (Labels::default(), BuildPlace::Ci);
+        let wanted = BuildRequest { app_id, platform, profile, git_ref, labels, trigger, place };
         begin(self, cx, wanted).await
     }
 }

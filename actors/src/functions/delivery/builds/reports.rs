@@ -17,11 +17,11 @@ use serde::Deserialize;
 /// The part of GitHub's event `workflow_run` that counts.
 #[derive(Deserialize)]
 struct Report {
-    workflow_run: Option<Run>,
+    workflow_run: Option<WorkflowRunBody>,
 }
 
 #[derive(Deserialize)]
-struct Run {
+struct WorkflowRunBody {
     id: u64,
 }
 
@@ -35,7 +35,7 @@ pub async fn take_report(
 ) -> Result<PushReceived, Fault> {
     let received = take_push(platform, app, proof, body).await?;
     let report = serde_json::from_slice::<Report>(body).ok();
-    if let Some(Run { id }) = report.and_then(|report| report.workflow_run) {
+    if let Some(WorkflowRunBody { id }) = report.and_then(|report| report.workflow_run) {
         run_changed(&platform.world, app, id).await?;
     }
     Ok(received)

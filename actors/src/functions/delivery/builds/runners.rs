@@ -21,7 +21,7 @@ use crate::{
         people::accounts::keyed_digest,
         world::World,
     },
-    ports::sources::Credential,
+    ports::sources::GitCredential,
 };
 use contract::{
     AppId, BuildId, Fault, Serves, Subject, Timestamp,
@@ -206,8 +206,8 @@ pub(crate) async fn order(world: &World, id: BuildId, state: &State) -> Result<B
     let build = &state.build;
     let credential = repositories::credential_for(world, build.app_id, &plan.url).await;
     let (token, ssh) = match credential.map_err(|why| Fault::NotNow(why.to_string()))? {
-        Some(Credential::Token(token)) => (Some(token), None),
-        Some(Credential::DeployKey { access, .. }) => (None, Some(access)),
+        Some(GitCredential::Token(token)) => (Some(token), None),
+        Some(GitCredential::DeployKey { access, .. }) => (None, Some(access)),
         None => (None, None),
     };
     Ok(BuildOrder {

@@ -2,7 +2,7 @@
 //! artifact; the first job creates the release.
 
 use super::{
-    commands::{self, Wanted, of_version},
+    commands::{self, NewRelease, of_version},
     settled_release,
 };
 use crate::{
@@ -116,7 +116,7 @@ async fn make_or_join(
             }
             None => {
                 let id = world.ports.random.id(world.ports.clock.now());
-                let wanted = Wanted {
+                let wanted = NewRelease {
                     app_id: artifact.app_id,
                     artifact_ids: vec![artifact.id],
                     version: Some(version.clone()),

@@ -27,7 +27,7 @@ use store::Snapshot;
 
 /// A request to create a release.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct NewRelease {
     pub app_id: AppId,
     pub artifact_ids: Vec<ArtifactId>,
     /// `None`: the version of the artifacts.
@@ -43,7 +43,7 @@ pub fn draft(
     world: &World,
     caller: &Caller,
     id: ReleaseId,
-    wanted: Wanted,
+    wanted: NewRelease,
 ) -> Result<Draft, Fault> {
     let mut ids = wanted.artifact_ids;
     ids.sort();

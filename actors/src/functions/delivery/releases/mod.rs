@@ -4,7 +4,7 @@ pub mod build_up;
 pub mod commands;
 pub mod rollback;
 
-use self::commands::{Publish, Wanted};
+use self::commands::{NewRelease, Publish};
 use super::{artifacts::download_url, publications::poll};
 use crate::{
     call::{context::Call, platform::Platform},
@@ -42,7 +42,7 @@ pub(super) const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
 impl Serves<CreateRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CreateRelease) -> Result<Release, Fault> {
         let id: ReleaseId = self.world.ports.random.id(cx.now);
-        let wanted = Wanted {
+        let wanted = NewRelease {
             app_id: p.app_id,
             artifact_ids: p.artifact_ids.into_vec(),
             version: p.version,

@@ -55,7 +55,7 @@ fn place(target: DeploymentTarget) -> (InstanceKind, Role) {
 }
 
 /// A deployment whose parts are all found.
-struct Plan {
+struct DeploymentPlan {
     app: AppId,
     instance: InstanceId,
     target: DeploymentTarget,
@@ -108,7 +108,7 @@ fn target(
     Ok((target, id, found))
 }
 
-async fn deploy(cx: &Call, plan: Plan) -> Result<Deployment, Fault> {
+async fn deploy(cx: &Call, plan: DeploymentPlan) -> Result<Deployment, Fault> {
     let id: DeploymentId = cx.world.ports.random.id(cx.now);
     let step = |name| {
         let first = name == StepName::Queue;
@@ -208,7 +208,7 @@ impl Serves<TriggerDeployment> for Platform {
         let present = &service.live.env;
         let seal = |env| seal_env(&self.world, id, &becomes.service, env, present);
         let env = p.env.as_ref().map(seal).transpose()?;
-        let plan = Plan {
+        let plan = DeploymentPlan {
             app: p.app_id,
             instance: id,
             target,
@@ -282,7 +282,7 @@ impl Serves<RollbackDeployment> for Platform {
             }
         };
         still_has(&self.world, &image).await?;
-        let plan = Plan {
+        let plan = DeploymentPlan {
             app: p.app_id,
             instance,
             target,

@@ -39,7 +39,7 @@ impl Serves<TestSqlConnection> for Platform {
             Some(name) => container_spec::secret(sealer, id, instance, name.as_str()),
             None => Ok(None),
         };
-        let login = Login {
+        let login = SqlLogin {
             user: database.user.as_str(),
             password: &password.map_err(seal_fault)?.unwrap_or_default(),
             database: p.database.as_ref().unwrap_or(&database.name).as_str(),
@@ -69,7 +69,7 @@ fn stopped(instance: &Instance) -> SqlConnection {
     }
 }
 
-struct Login<'a> {
+struct SqlLogin<'a> {
     user: &'a str,
     password: &'a str,
     database: &'a str,
@@ -91,7 +91,7 @@ struct Finished {
 async fn run(
     engine: &dyn Engine,
     container: &str,
-    login: &Login<'_>,
+    login: &SqlLogin<'_>,
     command: &[&str],
 ) -> Result<Finished, EngineError> {
     let env = BTreeMap::from([
@@ -120,7 +120,7 @@ async fn run(
 async fn test(
     engine: &dyn Engine,
     container: &str,
-    login: &Login<'_>,
+    login: &SqlLogin<'_>,
 ) -> Result<SqlConnection, EngineError> {
     let started = Instant::now();
     let mut result = SqlConnection {

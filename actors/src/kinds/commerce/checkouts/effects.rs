@@ -10,12 +10,12 @@ use crate::{
     runtime::resource::Retry,
 };
 use contract::{CheckoutId, checkouts::Reference};
-use payments::{Key, PaymentOrder, Provider, RemoteError};
+use payments::{PaymentOrder, Provider, ProviderKey, RemoteError};
 use std::sync::Arc;
 use store::Snapshot;
 
 /// An answer of a provider or a shop.
-type Answer<T> = Result<T, RemoteError>;
+type RemoteResult<T> = Result<T, RemoteError>;
 
 pub(super) async fn perform(
     effect: Effect,
@@ -46,13 +46,13 @@ pub(super) async fn perform(
 }
 
 /// A provider with the app's key to it, and the use of the credential.
-struct Access {
+struct ProviderAccess {
     provider: Arc<dyn Provider>,
-    key: Key,
+    key: ProviderKey,
     used: Use,
 }
 
-fn access(state: &State, by: &str, world: &World) -> Result<Answer<Access>, Retry> {
+fn access(state: &State, by: &str, world: &World) -> Result<RemoteResult<ProviderAccess>, Retry> {
     let name = state.provider;
     let Some((key, credential)) = provider_key(world, state.app_id, name)? else {
         return Ok(Err(RemoteError::Refused(format!(
@@ -66,7 +66,7 @@ fn access(state: &State, by: &str, world: &World) -> Result<Answer<Access>, Retr
         return Ok(Err(RemoteError::Refused("this provider is not configured here".into())));
     };
     let used = Use::of(world, &credential, by);
-    Ok(Ok(Access { provider, key, used }))
+    Ok(Ok(ProviderAccess { provider, key, used }))
 }
 
 /// Leaves the effect with the provider's refusal, as its answer.
@@ -79,11 +79,14 @@ macro_rules! allowed {
     };
 }
 
-async fn price(state: &State, world: &World) -> Result<Answer<payments::Plan>, Retry> {
+async fn price(
+    state: &State,
+    world: &World,
+) -> Result<RemoteResult<payments::SubscriptionPlan>, Retry> {
     let Some(code) = state.ordered.price.plan() else {
         return Ok(Err(RemoteError::Refused("this checkout has no plan".into())));
     };
-    let Access { provider, key, .. } = allowed!(access(state, "", world)?);
+    let ProviderAccess { provider, key, .. } = allowed!(access(state, "", world)?);
     Ok(provider.plan(&key, code).await)
 }
 
@@ -91,7 +94,7 @@ async fn build(
     state: &State,
     reference: Reference,
     world: &World,
-) -> Result<Answer<(commerce::OrderProgress, Option<commerce::Built>)>, Retry> {
+) -> Result<RemoteResult<(commerce::OrderProgress, Option<commerce::Built>)>, Retry> {
     let Price::Shop { channel, lines, shipping_address, shipping_method, .. } =
         &state.ordered.price
     else {
@@ -109,7 +112,8 @@ async fn build(
 }
 
 async fn open(state: &State, reference: Reference, world: &World) -> Result<Outcome, Retry> {
-    let Access { provider, key, used } = match access(state, &reference.to_string(), world)? {
+    let ProviderAccess { provider, key, used } = match access(state, &reference.to_string(), world)?
+    {
         Ok(access) => access,
         Err(refused) => return Ok(Outcome::Opened(Err(refused), None)),
     };
@@ -136,8 +140,8 @@ async fn look(
     state: &State,
     reference: Reference,
     world: &World,
-) -> Result<Answer<Option<payments::Payment>>, Retry> {
-    let Access { provider, key, .. } = allowed!(access(state, "", world)?);
+) -> Result<RemoteResult<Option<payments::Payment>>, Retry> {
+    let ProviderAccess { provider, key, .. } = allowed!(access(state, "", world)?);
     let session = state.opened.as_ref().and_then(|opened| opened.session.as_deref());
     Ok(provider.payment(&key, reference, session).await)
 }
@@ -146,7 +150,7 @@ async fn settle(
     state: &State,
     reference: Reference,
     world: &World,
-) -> Result<Answer<Settlement>, Retry> {
+) -> Result<RemoteResult<Settlement>, Retry> {
     let lost = || RemoteError::Refused("the record of this checkout is incomplete".into());
     match &state.ordered.price {
         Price::Shop { channel, .. } if state.pays_order() => {
@@ -159,7 +163,7 @@ async fn settle(
         }
         Price::Plan { .. } | Price::Shop { plan: Some(_), .. } => {
             let Some(payment) = &state.payment else { return Ok(Err(lost())) };
-            let Access { provider, key, .. } = allowed!(access(state, "", world)?);
+            let ProviderAccess { provider, key, .. } = allowed!(access(state, "", world)?);
             let Some(seen) = allowed!(provider.subscription_of(&key, payment).await) else {
                 return Ok(Ok(Settlement::NotYet));
             };
@@ -193,7 +197,7 @@ async fn close(state: &State, world: &World) -> Result<(), Retry> {
     let session = state.opened.as_ref().and_then(|opened| opened.session.as_deref());
     let Some(session) = session else { return Ok(()) };
     let closed = match access(state, "", world)? {
-        Ok(Access { provider, key, .. }) => provider.close(&key, session).await.map(drop),
+        Ok(ProviderAccess { provider, key, .. }) => provider.close(&key, session).await.map(drop),
         Err(refused) => Err(refused),
     };
     match closed {

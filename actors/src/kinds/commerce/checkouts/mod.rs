@@ -10,7 +10,7 @@ mod transitions;
 pub(crate) mod view;
 
 pub use rules::{
-    Attempt, CheckoutClaim, CheckoutIndex, Checkouts, Command, Effect, New, Ordered, Outcome,
-    Price, Problem, RequestId, Settlement, ShopOrder, State,
+    CheckoutClaim, CheckoutIndex, Checkouts, Command, Effect, New, Ordered, Outcome, Price,
+    Problem, RequestId, Settlement, SettlementAttempt, ShopOrder, State,
 };
 pub(crate) use view::view;

@@ -13,7 +13,7 @@ use contract::{
     money::{Amount, Money},
     text::Currency,
 };
-use payments::{Key, Line, NotCharged, RemoteError};
+use payments::{Line, NotCharged, ProviderKey, RemoteError};
 use std::time::Duration;
 
 const MOST_LINES: usize = 100;
@@ -22,16 +22,16 @@ const MOST_OF_A_LINE: u32 = 10_000;
 const CURRENCY_WITHIN: Duration = Duration::from_secs(15);
 
 /// The account that gets the money.
-pub(crate) struct Account {
+pub(crate) struct ProviderAccount {
     pub provider: PaymentProvider,
-    pub key: Key,
+    pub key: ProviderKey,
     pub credential: Credential,
 }
 
 /// The price of a checkout. The provider is asked only for a currency that nothing else names.
 pub(crate) async fn price(
     world: &World,
-    account: &Account,
+    account: &ProviderAccount,
     p: &CreateCheckout,
 ) -> Result<Price, Fault> {
     let given = |field: &str, is_given: bool, why: &str| is_given.then(|| wrong(field, why));
@@ -90,8 +90,8 @@ fn wrong(field: &str, problem: impl Into<String>) -> FieldProblem {
 }
 
 /// The currency of a price that names none.
-async fn currency(world: &World, account: &Account) -> Result<Currency, Fault> {
-    let Account { provider, key, credential } = account;
+async fn currency(world: &World, account: &ProviderAccount) -> Result<Currency, Fault> {
+    let ProviderAccount { provider, key, credential } = account;
     let known = credential.currency.as_ref().or(credential.account_currency.as_ref());
     if let Some(currency) = known {
         return Ok(currency.clone());

@@ -23,7 +23,7 @@ use contract::{
     text::{Currency, Description, PlanCode, WebUrl},
 };
 use futures_util::future::LocalBoxFuture;
-use payments::{Payment, PaymentPage, Plan, RemoteError};
+use payments::{Payment, PaymentPage, RemoteError, SubscriptionPlan};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -64,7 +64,7 @@ pub struct State {
     #[serde(default)]
     pub look_owed: bool,
     #[serde(default)]
-    pub attempt: Option<Attempt>,
+    pub attempt: Option<SettlementAttempt>,
     pub subscription: Option<SubscriptionId>,
     pub problem: Option<Problem>,
     /// How many attempts at the present step failed.
@@ -157,7 +157,7 @@ pub struct ShopOrder {
 /// An attempt to settle of which the result is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Attempt {
+pub enum SettlementAttempt {
     /// It is under way, or begins after a pause.
     Begun,
     /// It got no answer until then. The shop may still be working on it.
@@ -229,7 +229,7 @@ pub enum Effect {
 
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    Priced(Result<Plan, RemoteError>),
+    Priced(Result<SubscriptionPlan, RemoteError>),
     Built(Result<(commerce::OrderProgress, Option<Built>), RemoteError>),
     /// With the use of the credential, for the audit log.
     Opened(Result<PaymentPage, RemoteError>, Option<Box<Use>>),

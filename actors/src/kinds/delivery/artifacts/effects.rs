@@ -1,6 +1,6 @@
 //! The effects of artifacts: verify the bytes, delete the bytes.
 
-use super::rules::{Artifacts, Effect, Expected, Outcome, Upload};
+use super::rules::{Artifacts, Effect, Expected, Outcome, StoredArtifact};
 use crate::{
     kinds::{
         people::{
@@ -33,7 +33,7 @@ pub(super) async fn perform(
 
 async fn verify(
     id: ArtifactId,
-    upload: &Upload,
+    upload: &StoredArtifact,
     expected: &Expected,
     world: &World,
 ) -> Result<Outcome, Retry> {

@@ -8,5 +8,6 @@ mod transitions;
 
 pub use artifact_refs::{ArtifactRefs, ArtifactRefsDelta};
 pub use rules::{
-    ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, Outcome, Upload,
+    ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, Outcome,
+    StoredArtifact,
 };

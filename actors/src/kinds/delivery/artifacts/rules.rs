@@ -25,7 +25,7 @@ pub struct Artifacts;
 
 /// The stored state: the public artifact, and its upload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Upload {
+pub struct StoredArtifact {
     /// What callers see.
     pub artifact: Artifact,
     /// How many bytes are durable.
@@ -109,33 +109,33 @@ impl Resource for Artifacts {
     const INDEX: u16 = 3;
     /// Verification reads up to 4 GiB twice. At 100 MiB/s that takes a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
-    type New = Upload;
-    type State = Upload;
+    type New = StoredArtifact;
+    type State = StoredArtifact;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn create(_: &Moment<Self>, upload: Upload) -> Result<Step<Self>, Fault> {
+    fn create(_: &Moment<Self>, upload: StoredArtifact) -> Result<Step<Self>, Fault> {
         Ok(Step::put(upload))
     }
 
     fn on_command(
-        upload: Upload,
+        upload: StoredArtifact,
         at: &Moment<Self>,
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         upload.on_command(at, command)
     }
 
-    fn on_outcome(upload: Upload, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+    fn on_outcome(upload: StoredArtifact, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         upload.on_outcome(at, outcome)
     }
 
-    fn is_deleted(upload: &Upload) -> bool {
+    fn is_deleted(upload: &StoredArtifact) -> bool {
         upload.artifact.state == ArtifactState::Deleted
     }
 
-    fn index(upload: &Upload) -> Entries<Self> {
+    fn index(upload: &StoredArtifact) -> Entries<Self> {
         let artifact = &upload.artifact;
         let app = artifact.app_id;
         let stands = [ArtifactState::Pending, ArtifactState::Verifying, ArtifactState::Verified]
@@ -160,7 +160,7 @@ impl Resource for Artifacts {
 
     /// Rejected, expired and deleted artifacts give up their claim. If two calls open an upload of
     /// the same bytes at once, the second call is decided again and finds the upload of the first.
-    fn claims(upload: &Upload) -> Vec<Unique<Self>> {
+    fn claims(upload: &StoredArtifact) -> Vec<Unique<Self>> {
         use ArtifactState as S;
         let Artifact { app_id, kind, state, .. } = upload.artifact;
         let claim = ArtifactClaim::of(app_id, kind, &upload.declared);
@@ -169,7 +169,7 @@ impl Resource for Artifacts {
         claim.map(|claim| Unique::new(claim, || Fault::Stale)).into_iter().collect()
     }
 
-    fn next(upload: &Upload) -> Option<Work<Effect>> {
+    fn next(upload: &StoredArtifact) -> Option<Work<Effect>> {
         let end = upload.expires_at;
         match (upload.artifact.state, &upload.expected) {
             _ if upload.discarding => Some(Work::now(Effect::Discard)),
@@ -181,7 +181,7 @@ impl Resource for Artifacts {
         }
     }
 
-    fn on_due(upload: Upload, at: &Moment<Self>) -> Step<Self> {
+    fn on_due(upload: StoredArtifact, at: &Moment<Self>) -> Step<Self> {
         upload.expire(at)
     }
 
@@ -191,11 +191,16 @@ impl Resource for Artifacts {
         kept.state.discarding = intent.get("Discard").is_some();
     }
 
-    fn expires(_: &Upload) -> bool {
+    fn expires(_: &StoredArtifact) -> bool {
         true
     }
 
-    fn events(_: &Moment<Self>, before: Option<&Upload>, after: &Upload, _: &World) -> Vec<Event> {
+    fn events(
+        _: &Moment<Self>,
+        before: Option<&StoredArtifact>,
+        after: &StoredArtifact,
+        _: &World,
+    ) -> Vec<Event> {
         let artifact = &after.artifact;
         if before.is_some_and(|before| before.artifact.state == artifact.state) {
             return Vec::new();
@@ -222,7 +227,7 @@ impl Resource for Artifacts {
 }
 
 impl Child for Artifacts {
-    fn parent(upload: &Upload) -> Option<AppId> {
+    fn parent(upload: &StoredArtifact) -> Option<AppId> {
         Some(upload.artifact.app_id)
     }
 

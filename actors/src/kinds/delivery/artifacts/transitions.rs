@@ -2,10 +2,10 @@
 
 use super::{
     artifact_refs::ArtifactRefs,
-    rules::{Artifacts, Command, Expected, Outcome, Upload},
+    rules::{Artifacts, Command, Expected, Outcome, StoredArtifact},
 };
 use crate::{
-    ports::binaries::{Content, Examined},
+    ports::binaries::{AppMetadata, Examined},
     runtime::resource::{Moment, Step},
 };
 use contract::{
@@ -20,7 +20,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// The deadline of a verification. If the bytes cannot be read by then, the artifact is rejected.
 const VERIFY_WITHIN: Duration = Duration::from_secs(3600);
 
-impl Upload {
+impl StoredArtifact {
     pub(super) fn on_command(
         mut self,
         at: &Moment<Artifacts>,
@@ -214,7 +214,7 @@ impl Upload {
 
     /// Compares the bytes with the declaration. The error states the expected and the actual value.
     /// A file without a version takes the declared version.
-    pub fn judge(&self, expected: &Expected, found: &Examined) -> Result<Content, String> {
+    pub fn judge(&self, expected: &Expected, found: &Examined) -> Result<AppMetadata, String> {
         let differs = |what: &str, expected: &str, got: &str| {
             Err(format!("the {what} is not as declared: expected {expected}, got {got}"))
         };
@@ -238,7 +238,7 @@ impl Upload {
         Ok(content)
     }
 
-    fn version_of(&self, content: &Content) -> Result<VersionName, String> {
+    fn version_of(&self, content: &AppMetadata) -> Result<VersionName, String> {
         match (&content.version, &self.artifact.version) {
             (Some(found), Some(declared)) if found != declared.as_str() => Err(format!(
                 "the version is not as declared: expected {declared}, got {found}"

@@ -3,7 +3,7 @@
 use super::{
     ci::{self, Destination, Workflow},
     log,
-    rules::{Builds, Effect, LEASE, Outcome, Place, Plan, State},
+    rules::{BuildPlace, BuildPlan, Builds, Effect, LEASE, Outcome, State},
 };
 use crate::{
     kinds::{
@@ -16,7 +16,7 @@ use crate::{
     ports::{
         NotDone,
         ci::{Central, OpenedRepository},
-        sources::{Credential, SourceError},
+        sources::{GitCredential, SourceError},
     },
     runtime::resource::Retry,
 };
@@ -76,7 +76,7 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
     let is_commit = found.commit == found.git_ref;
     let to = match own_ci(state.place, &report, access.ci, is_commit) {
         // No job of the operator's workflow gets a deploy key.
-        Ok(None) if state.place != Place::Runner && remote.url.ssh().is_none() => {
+        Ok(None) if state.place != BuildPlace::Runner && remote.url.ssh().is_none() => {
             central(world, id, build).await?
         }
         to => to,
@@ -88,11 +88,11 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
     };
     // The author of the command may have written the token into it.
     let said = match &remote.credential {
-        Some(Credential::Token(token)) => command.replace(token.as_str(), "••••"),
+        Some(GitCredential::Token(token)) => command.replace(token.as_str(), "••••"),
         _ => command.clone(),
     };
     log::say(world, id, format!("Commit {} of {}: {said}", found.commit, found.git_ref));
-    let plan = Plan {
+    let plan = BuildPlan {
         url: remote.url,
         mode: report.mode,
         git_ref: found.git_ref,
@@ -105,20 +105,20 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
 
 /// The CI of the repository, if the build is to run there.
 fn own_ci(
-    place: Place,
+    place: BuildPlace,
     report: &Report,
     ci: Option<CiAccess>,
     is_commit: bool,
 ) -> Result<Option<Destination>, String> {
     let is_managed = report.mode == RepositoryMode::Managed;
     let CiAccess { repository, now, .. } = match (place, ci) {
-        (Place::Hosted | Place::Runner, _) | (Place::Any, None) => return Ok(None),
-        (Place::Any, Some(_)) if !is_managed || is_commit => return Ok(None),
-        (Place::Ci, None) => return Err(NO_CI.into()),
-        (Place::Ci, Some(_)) if is_commit => {
+        (BuildPlace::Hosted | BuildPlace::Runner, _) | (BuildPlace::Any, None) => return Ok(None),
+        (BuildPlace::Any, Some(_)) if !is_managed || is_commit => return Ok(None),
+        (BuildPlace::Ci, None) => return Err(NO_CI.into()),
+        (BuildPlace::Ci, Some(_)) if is_commit => {
             return Err("a CI builds a branch or a tag, not a commit".into());
         }
-        (Place::Any | Place::Ci, Some(ci)) => ci,
+        (BuildPlace::Any | BuildPlace::Ci, Some(ci)) => ci,
     };
     // Also the files that are missing are errors: the repository is meant to be managed.
     let error = report.findings.iter().find(|finding| finding.severity == Severity::Error);

@@ -1,6 +1,6 @@
 //! What is known of a build when it is triggered, from the last check of its repository. Pure.
 
-use super::{effects::NO_CI, rules::Place};
+use super::{effects::NO_CI, rules::BuildPlace};
 use crate::kinds::delivery::repositories::{Checked, Repository};
 use contract::{
     apps::Platform,
@@ -9,21 +9,21 @@ use contract::{
 use repository::CONFIG;
 
 /// A build that is wanted.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedBuild<'a> {
     pub platform: Platform,
     pub profile: &'a str,
     /// `None`: the connected branch.
     pub git_ref: Option<&'a str>,
-    pub place: Place,
+    pub place: BuildPlace,
 }
 
 /// Why the build will fail, as far as the last check can tell. It tells nothing of other branches.
-pub(crate) fn obstacle(repository: &Repository, wanted: &Wanted<'_>) -> Option<String> {
+pub(crate) fn obstacle(repository: &Repository, wanted: &WantedBuild<'_>) -> Option<String> {
     let checked = repository.checked.as_ref()?;
     if wanted.git_ref.is_some_and(|git_ref| git_ref != checked.branch) {
         return None;
     }
-    let why = if wanted.place == Place::Ci { no_ci(checked) } else { None };
+    let why = if wanted.place == BuildPlace::Ci { no_ci(checked) } else { None };
     let why = why.or_else(|| no_recipe(checked, wanted)).or_else(|| errors(checked, wanted))?;
     Some(format!("{why} (commit {})", checked.commit))
 }
@@ -42,7 +42,7 @@ fn no_ci(checked: &Checked) -> Option<String> {
     checked.installation.is_none().then(|| NO_CI.into())
 }
 
-fn no_recipe(checked: &Checked, wanted: &Wanted<'_>) -> Option<String> {
+fn no_recipe(checked: &Checked, wanted: &WantedBuild<'_>) -> Option<String> {
     let profiles = checked.profiles.as_ref()?;
     let of_platform = profiles.get(&wanted.platform);
     if of_platform.is_some_and(|profiles| profiles.contains(wanted.profile)) {
@@ -64,11 +64,11 @@ fn no_recipe(checked: &Checked, wanted: &Wanted<'_>) -> Option<String> {
 }
 
 /// The first error, of a build in the CI of the repository: the files say how that works.
-fn errors(checked: &Checked, wanted: &Wanted<'_>) -> Option<String> {
+fn errors(checked: &Checked, wanted: &WantedBuild<'_>) -> Option<String> {
     let is_there = match wanted.place {
-        Place::Ci => true,
-        Place::Any => checked.runs_in_own_ci(),
-        Place::Hosted | Place::Runner => false,
+        BuildPlace::Ci => true,
+        BuildPlace::Any => checked.runs_in_own_ci(),
+        BuildPlace::Hosted | BuildPlace::Runner => false,
     };
     let is_error = |severity: Severity| is_there && severity == Severity::Error;
     let found = checked.findings.iter().find(|finding| is_error(finding.severity))?;

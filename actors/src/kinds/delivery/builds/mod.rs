@@ -11,10 +11,10 @@ mod transitions;
 pub(crate) mod waiting;
 
 pub(crate) use ci::build_of_run;
-pub use ci::{Asked, Destination, Look, Run, RunOutcome, Workflow};
+pub use ci::{Asked, CiRun, Destination, Look, RunOutcome, Workflow};
 pub use log::Chunk;
 pub use rules::{
-    BuildIndex, Builds, Command, Effect, LEASE, Lease, Outcome, Place, Plan, State,
+    BuildIndex, BuildPlace, BuildPlan, Builds, Command, Effect, LEASE, Lease, Outcome, State,
     WAITS_FOR_RUNNER,
 };
 pub use seen_runners::SeenRunners;

@@ -2,12 +2,12 @@
 //! `timedOut`.
 //!
 //! A queued build is first planned: the service reads the repository. Then it is begun in the CI of
-//! the repository ([`Run`]), or it waits for a runner. A runner that gets the build holds it by a
+//! the repository ([`CiRun`]), or it waits for a runner. A runner that gets the build holds it by a
 //! lease, which each report extends. When a lease ends, the build is queued once more; after a
 //! second lost runner it fails.
 
 use super::{
-    ci::{Destination, Run, RunOutcome},
+    ci::{CiRun, Destination, RunOutcome},
     waiting::Waiting,
 };
 use crate::{
@@ -50,9 +50,9 @@ pub struct State {
     /// How long an attempt may take, in seconds.
     pub limit_seconds: u32,
     #[serde(default)]
-    pub place: Place,
+    pub place: BuildPlace,
     /// What is built; `None` until the repository was read.
-    pub plan: Option<Plan>,
+    pub plan: Option<BuildPlan>,
     /// When the repository is read, if not at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_at: Option<Timestamp>,
@@ -62,7 +62,7 @@ pub struct State {
     pub lease: Option<Lease>,
     /// `None` unless the build is one for a CI.
     #[serde(default)]
-    pub run: Option<Run>,
+    pub run: Option<CiRun>,
     /// The log was removed.
     pub log_removed: bool,
     /// The app is being deleted, and this record with it.
@@ -71,7 +71,7 @@ pub struct State {
 
 /// Where a build is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum BuildPlace {
     /// In the CI of the repository if the service can begin runs there, else as `Hosted`.
     #[default]
     Any,
@@ -84,7 +84,7 @@ pub enum Place {
 
 /// What is built, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct BuildPlan {
     pub url: GitUrl,
     pub mode: RepositoryMode,
     /// A branch, tag or commit.
@@ -161,7 +161,7 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The plan, and the CI in which the build is to run.
-    Planned(Box<Plan>, Option<Destination>),
+    Planned(Box<BuildPlan>, Option<Destination>),
     Run(RunOutcome),
     /// The build is impossible, for this reason.
     Impossible(String),
@@ -241,7 +241,7 @@ impl Resource for Builds {
         let runner = |lease: &Lease| BuildClaim::Runner { runner: lease.runner.clone() };
         let run = |name| BuildClaim::Run { run: name };
         let runner = state.lease.as_ref().map(runner);
-        let run = state.run.as_ref().and_then(Run::name).map(run);
+        let run = state.run.as_ref().and_then(CiRun::name).map(run);
         runner.into_iter().chain(run).map(|claim| Unique::new(claim, || Fault::Stale)).collect()
     }
 

@@ -11,7 +11,7 @@ const MOST_OF_ONE: usize = 20;
 
 /// A runner that asked for a build.
 #[derive(Debug, Clone, PartialEq)]
-struct Seen {
+struct SeenRunner {
     /// The person for whom it works.
     user: UserId,
     served: Served,
@@ -20,14 +20,14 @@ struct Seen {
 
 /// The runners that asked, the latest last.
 #[derive(Debug, Default)]
-pub struct SeenRunners(Mutex<VecDeque<Seen>>);
+pub struct SeenRunners(Mutex<VecDeque<SeenRunner>>);
 
 impl SeenRunners {
     /// A runner asks for a build of the organizations and apps that it may serve.
     pub(crate) fn saw(&self, user: UserId, served: &Served, labels: &[Slug]) {
         let mut labels = labels.to_vec();
         labels.sort();
-        let seen = Seen { user, served: served.clone(), labels };
+        let seen = SeenRunner { user, served: served.clone(), labels };
         let Ok(mut runners) = self.0.lock() else { return };
         runners.retain(|other| *other != seen);
         let mut of_user = runners.iter().enumerate().filter(|(_, other)| other.user == user);
@@ -64,7 +64,7 @@ impl SeenRunners {
     }
 
     fn has(&self, organization: OrganizationId, app: AppId, wanted: &[&str]) -> bool {
-        let is_fit = |seen: &Seen| {
+        let is_fit = |seen: &SeenRunner| {
             let has = |label: &&str| seen.labels.iter().any(|of| of.as_str() == *label);
             seen.served.has(app, organization) && wanted.iter().all(has)
         };

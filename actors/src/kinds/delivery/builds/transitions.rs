@@ -1,9 +1,9 @@
 //! The transitions of a build.
 
 use super::{
-    ci::Run,
+    ci::CiRun,
     log::NewLines,
-    rules::{Builds, Command, LEASE, Lease, Outcome, Place, State, WAITS_FOR_RUNNER},
+    rules::{BuildPlace, Builds, Command, LEASE, Lease, Outcome, State, WAITS_FOR_RUNNER},
 };
 use crate::runtime::{
     entries::wire_name,
@@ -24,7 +24,12 @@ const LARGEST_LOG: u64 = 16 << 20;
 
 impl State {
     /// A build that begins to be planned.
-    pub fn new(build: Build, organization: OrganizationId, place: Place, limit: Duration) -> Self {
+    pub fn new(
+        build: Build,
+        organization: OrganizationId,
+        place: BuildPlace,
+        limit: Duration,
+    ) -> Self {
         State {
             organization: Some(organization),
             place,
@@ -134,7 +139,7 @@ impl State {
                     self.queued_until = at.now + WAITS_FOR_RUNNER;
                     return Step::put(self);
                 };
-                self.run = Some(Run::new(destination, at, self.queued_until));
+                self.run = Some(CiRun::new(destination, at, self.queued_until));
                 Step::put(self)
             }
             (Outcome::Impossible(why), _) if !is_begun => {

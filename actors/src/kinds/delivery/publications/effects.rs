@@ -12,7 +12,7 @@ use crate::{
     ports::{binaries::Binaries, credentials::Secret},
     runtime::{resource::Retry, store::get},
 };
-use app_stores::{AppFile, Content, Key, PublicationOrder, RemoteError};
+use app_stores::{AppFile, PublicationOrder, ReadAt, RemoteError, StoreKey};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
@@ -59,7 +59,7 @@ async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
     Ok(Outcome::Stepped(Box::new(answer), used))
 }
 
-async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> StepResult {
+async fn step(state: &State, artifact: &Artifact, key: &StoreKey, world: &World) -> StepResult {
     let refused = |why: String| Err(RemoteError::Refused(why));
     let Some(store) = world.ports.stores.get(&state.publication.target) else {
         return refused("this target is not configured on this server".into());
@@ -73,19 +73,19 @@ async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> S
         Ok(order) => order,
         Err(lacks) => return refused(format!("the artifact {} has no {lacks}", artifact.id)),
     };
-    let content = Stored { binaries: world.ports.binaries.clone(), id: artifact.id };
+    let content = StoredBinary { binaries: world.ports.binaries.clone(), id: artifact.id };
     store.advance(key, &order, &content, &state.progress).await
 }
 
 /// The key to the store, and the note of its use.
-fn key(state: &State, world: &World) -> Result<Result<(Key, Use), RemoteError>, Retry> {
+fn key(state: &State, world: &World) -> Result<Result<(StoreKey, Use), RemoteError>, Retry> {
     let target = state.publication.target;
     for kind in keys_of(target) {
         let Some(found) = credentials::newest(world, state.app_id, *kind, None)? else { continue };
         let used = Use::of(world, &found.credential, &state.publication.id.to_string());
         let key = match found.secret {
-            Secret::AppStoreConnect(key) => Key::Apple(key),
-            Secret::Google(key) => Key::Google(key),
+            Secret::AppStoreConnect(key) => StoreKey::Apple(key),
+            Secret::Google(key) => StoreKey::Google(key),
             _ => continue,
         };
         return Ok(Ok((key, used)));
@@ -165,13 +165,13 @@ fn order(state: &State, artifact: &Artifact) -> Result<PublicationOrder, &'stati
 }
 
 /// The bytes of an artifact.
-struct Stored {
+struct StoredBinary {
     binaries: Arc<dyn Binaries>,
     id: ArtifactId,
 }
 
 #[async_trait]
-impl Content for Stored {
+impl ReadAt for StoredBinary {
     async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes> {
         self.binaries.part(self.id, offset, length).await.map_err(io::Error::other)
     }

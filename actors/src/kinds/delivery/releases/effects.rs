@@ -3,7 +3,7 @@
 
 use super::{
     current::Current,
-    rules::{Answer, Command, Effect, Outcome, Releases, Wish},
+    rules::{Command, Effect, Outcome, Releases, TargetReply, Wish},
 };
 use crate::{
     kinds::{
@@ -51,7 +51,7 @@ async fn hand_over(
     kept: &Kept<Releases>,
     publication: &Publication,
     world: &World,
-) -> Result<Answer, Retry> {
+) -> Result<TargetReply, Retry> {
     let release = &kept.state.release;
     let artifact = get::<Artifacts>(&world.store, publication.artifact_id)?;
     let platform = artifact.state.artifact.platform;
@@ -59,9 +59,9 @@ async fn hand_over(
         Ok(Some(order)) => order,
         Ok(None) => {
             let url = format!("{}/install/{}", world.ports.site.api_url, release.id);
-            return Ok(Answer::Live { url });
+            return Ok(TargetReply::Live { url });
         }
-        Err(fault) => return Ok(Answer::Refused(fault.to_string())),
+        Err(fault) => return Ok(TargetReply::Refused(fault.to_string())),
     };
     let (id, app_id) = (publication.id, release.app_id);
     match world.store.get::<Publications>(&id)? {
@@ -71,7 +71,7 @@ async fn hand_over(
             world.to::<Publications>(id).create(new).await?
         }
     };
-    Ok(Answer::Begun)
+    Ok(TargetReply::Begun)
 }
 
 async fn ask(wish: Wish, world: &World) -> Result<Outcome, Retry> {

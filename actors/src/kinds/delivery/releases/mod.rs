@@ -8,4 +8,4 @@ mod settle;
 pub(crate) mod transitions;
 
 pub use current::Current;
-pub use rules::{Answer, Command, Draft, Effect, Offer, Outcome, Releases, State, Wish};
+pub use rules::{Command, Draft, Effect, Offer, Outcome, Releases, State, TargetReply, Wish};

@@ -178,7 +178,7 @@ pub enum Effect {
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The answers of the targets, and the channel's pointer as it was read after them.
-    Published(Vec<(PublicationId, Answer)>, Option<Snapshot<Current>>),
+    Published(Vec<(PublicationId, TargetReply)>, Option<Snapshot<Current>>),
     /// The publication knows this wish, or does not exist.
     Asked(Wish),
     /// This release knows where the pointer points, or does not exist.
@@ -187,7 +187,7 @@ pub enum Outcome {
 
 /// The answer of a target to a publication.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum TargetReply {
     /// Users can get the artifact on this page.
     Live { url: String },
     /// The publication has an owner, which reports where it stands.

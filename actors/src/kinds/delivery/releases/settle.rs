@@ -3,7 +3,7 @@
 
 use super::{
     current::Current,
-    rules::{Answer, Releases, State, Wish, name},
+    rules::{Releases, State, TargetReply, Wish, name},
 };
 use crate::runtime::resource::{Moment, Step};
 use contract::{
@@ -35,7 +35,7 @@ impl State {
     pub(super) fn published(
         mut self,
         at: &Moment<Releases>,
-        results: &[(PublicationId, Answer)],
+        results: &[(PublicationId, TargetReply)],
         current: Option<&Stored<Current>>,
     ) -> Step<Releases> {
         for (id, answer) in results {
@@ -43,14 +43,14 @@ impl State {
             let queued = publications.iter_mut().find(|p| p.id == *id && p.state == S::Queued);
             let Some(publication) = queued else { continue };
             self.unsent.remove(id);
-            if *answer == Answer::Begun {
+            if *answer == TargetReply::Begun {
                 continue;
             }
             publication.updated_at = at.now;
             (publication.state, publication.url, publication.error) = match answer {
-                Answer::Live { url } => (S::Live, Some(url.clone()), None),
-                Answer::Refused(why) => (S::Failed, None, Some(why.clone())),
-                Answer::Begun => continue,
+                TargetReply::Live { url } => (S::Live, Some(url.clone()), None),
+                TargetReply::Refused(why) => (S::Failed, None, Some(why.clone())),
+                TargetReply::Begun => continue,
             };
         }
         self.settle(at.now, current)

@@ -16,7 +16,7 @@ use crate::{
         ci::{Ci, CiError},
         credentials::Secret,
         sealed::SealError,
-        sources::{Credential, Remote, Revision, SourceError},
+        sources::{GitCredential, Remote, Revision, SourceError},
     },
 };
 use contract::{
@@ -32,8 +32,8 @@ use std::time::Duration;
 pub(crate) const READ_WITHIN: Duration = Duration::from_secs(20);
 
 /// What the service may do with a repository.
-pub(crate) struct Access {
-    pub credential: Option<Credential>,
+pub(crate) struct RepositoryAccess {
+    pub credential: Option<GitCredential>,
     /// `None`: the service cannot begin builds in the CI of the repository.
     pub ci: Option<CiAccess>,
     /// Why the host refused an installation that is not needed if the repository is public.
@@ -43,7 +43,7 @@ pub(crate) struct Access {
     pub withheld_consent: Option<String>,
 }
 
-impl Access {
+impl RepositoryAccess {
     /// The reason why a repository cannot be read, with what may be the cause.
     pub fn explained(&self, why: String) -> String {
         match &self.refusal {
@@ -78,10 +78,19 @@ impl From<SealError> for NotDone {
 }
 
 /// Finds out how the service may read a repository now.
-pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result<Access, NotDone> {
+pub(super) async fn access(
+    world: &World,
+    app: AppId,
+    source: &Source,
+) -> Result<RepositoryAccess, NotDone> {
     if let Some(key) = &source.deploy_key {
         let credential = Some(open_key(world, app, key)?);
-        return Ok(Access { credential, ci: None, refusal: None, withheld_consent: None });
+        return Ok(RepositoryAccess {
+            credential,
+            ci: None,
+            refusal: None,
+            withheld_consent: None,
+        });
     }
     let own = open(world, app, source).await?;
     let host = world.ports.ci.as_deref();
@@ -110,9 +119,9 @@ pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result
     match (installed, &source.installation) {
         (Some((ci, token)), _) => {
             let credential = Some(own.unwrap_or(token));
-            Ok(Access { credential, ci: Some(ci), refusal: None, withheld_consent: None })
+            Ok(RepositoryAccess { credential, ci: Some(ci), refusal: None, withheld_consent: None })
         }
-        (None, None) => Ok(Access { credential: own, ci: None, refusal, withheld_consent }),
+        (None, None) => Ok(RepositoryAccess { credential: own, ci: None, refusal, withheld_consent }),
         (None, Some(_)) if host.is_none() => Err(NotDone::Refused(
             "this service has no GitHub App (SVC_GITHUB_APP_ID); connect the repository with a token"
                 .into(),
@@ -134,7 +143,7 @@ enum Installed {
     /// The repository does not say, for this reason, that it belongs to the app.
     Withheld(String),
     /// With a token that reads the repository.
-    Yes(CiAccess, Credential),
+    Yes(CiAccess, GitCredential),
 }
 
 /// Finds the installation that serves the app. Where registration is closed, the operator knows who
@@ -156,21 +165,25 @@ async fn installed(
         return Ok(Installed::Withheld(why));
     }
     let ci = CiAccess { repository, installation: opened.installation, now: opened.now };
-    Ok(Installed::Yes(ci, Credential::Token(opened.token)))
+    Ok(Installed::Yes(ci, GitCredential::Token(opened.token)))
 }
 
 /// The stored token of a repository, or else the one that the app has for its host.
-async fn open(world: &World, app: AppId, source: &Source) -> Result<Option<Credential>, NotDone> {
+async fn open(
+    world: &World,
+    app: AppId,
+    source: &Source,
+) -> Result<Option<GitCredential>, NotDone> {
     if let Some(token) = &source.token {
         let token = world.ports.sealer.open(&app.to_string(), token)?;
-        return Ok(token.parse().ok().map(Credential::Token));
+        return Ok(token.parse().ok().map(GitCredential::Token));
     }
     let (kind, host) = (CredentialKind::RepositoryHost, source.url.authority());
     let unreachable = |fault: Fault| NotDone::Unreachable(fault.to_string());
     let found = credentials::newest(world, app, kind, Some(&host)).map_err(unreachable)?;
     let Some(Found { credential, secret: Secret::Token(token) }) = found else { return Ok(None) };
     Use::of(world, &credential, &app.to_string()).tell(world).await.map_err(unreachable)?;
-    Ok(Some(Credential::Token(token)))
+    Ok(Some(GitCredential::Token(token)))
 }
 
 /// Tries a token for a host on the connected repository of the app. The inner error is the host's.
@@ -189,7 +202,7 @@ pub async fn try_token(
              with svc_connectRepository"
         ))
     })?;
-    let credential = Some(Credential::Token(token));
+    let credential = Some(GitCredential::Token(token));
     let tenant = tenant(&world.store, app)?;
     let remote = Remote { tenant, url, revision: Revision::DefaultBranch, credential };
     match world.ports.sources.inspect(&remote, READ_WITHIN).await {
@@ -200,7 +213,7 @@ pub async fn try_token(
 }
 
 /// The deploy key of a repository, for the host that a check has met.
-fn open_key(world: &World, app: AppId, key: &DeployKey) -> Result<Credential, NotDone> {
+fn open_key(world: &World, app: AppId, key: &DeployKey) -> Result<GitCredential, NotDone> {
     let HostTrust::Pinned(host_key) = key.host.clone() else {
         return Err(NotDone::Refused(
             "the key of the repository's host is not known yet: svc_checkRepository \
@@ -211,5 +224,5 @@ fn open_key(world: &World, app: AppId, key: &DeployKey) -> Result<Credential, No
     let private_key = world.ports.sealer.open(&app.to_string(), &key.private)?;
     let private_key = private_key.parse().map_err(NotDone::Refused)?;
     let access = SshAccess { private_key, host_key };
-    Ok(Credential::DeployKey { access, public: key.public.clone() })
+    Ok(GitCredential::DeployKey { access, public: key.public.clone() })
 }

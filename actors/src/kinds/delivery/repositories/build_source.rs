@@ -2,14 +2,14 @@
 
 use super::{
     Repository,
-    access::{Access, access},
+    access::{RepositoryAccess, access},
     lookup,
 };
 use crate::{
     kinds::{people::tenant::tenant, world::World},
     ports::{
         NotDone,
-        sources::{Credential, Remote, Revision},
+        sources::{GitCredential, Remote, Revision},
     },
     runtime::{store::Store, turns::Tenant},
 };
@@ -71,7 +71,7 @@ pub(crate) async fn remote_of_app(
     world: &World,
     app: AppId,
     wanted: Option<GitRef>,
-) -> Result<Option<(Remote, Access)>, NotDone> {
+) -> Result<Option<(Remote, RepositoryAccess)>, NotDone> {
     let Some(connected) = connected(world, app)? else { return Ok(None) };
     let wanted = wanted.or_else(|| connected.source.branch.clone());
     let revision = revision(Some(&connected), wanted);
@@ -90,7 +90,7 @@ pub(crate) async fn credential_for(
     world: &World,
     app: AppId,
     url: &GitUrl,
-) -> Result<Option<Credential>, NotDone> {
+) -> Result<Option<GitCredential>, NotDone> {
     credential_of(world, at_address(world, app, url)?.as_ref()).await
 }
 
@@ -108,7 +108,7 @@ fn connected(world: &World, app: AppId) -> Result<Option<Repository>, NotDone> {
 async fn credential_of(
     world: &World,
     repository: Option<&Repository>,
-) -> Result<Option<Credential>, NotDone> {
+) -> Result<Option<GitCredential>, NotDone> {
     let Some(Repository { app_id, source, .. }) = repository else { return Ok(None) };
     Ok(access(world, *app_id, source).await?.credential)
 }

@@ -4,12 +4,12 @@
 
 use super::{
     lookup::{delivery, found_file, place},
-    progress::{BuildRecord, FilePart, Upload},
+    progress::{BuildRecord, FilePart, UploadProgress},
     rules::{self, Availability, FoundFile, MOST_PLACES, UploadStep},
     troubles,
 };
 use crate::{
-    AppFile, Content, RemoteError,
+    AppFile, ReadAt, RemoteError,
     app_store_connect::{
         AppleRequest, KeyedApi,
         access::find_app,
@@ -38,7 +38,7 @@ pub(crate) struct Uploader<'a> {
     /// The bundle identifier of the app.
     pub app: &'a str,
     pub file: &'a AppFile,
-    pub content: &'a dyn Content,
+    pub content: &'a dyn ReadAt,
     /// The choice of the caller, for a build that does not say it itself.
     pub uses_non_exempt_encryption: Option<bool>,
 }
@@ -48,7 +48,7 @@ impl Uploader<'_> {
     pub async fn perform(
         &self,
         step: UploadStep,
-        upload: &mut Upload,
+        upload: &mut UploadProgress,
     ) -> Result<StepReport, RemoteError> {
         match step {
             UploadStep::FindApp => self.find_app(upload).await,
@@ -63,7 +63,7 @@ impl Uploader<'_> {
         }
     }
 
-    async fn find_app(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn find_app(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         rules::check_file(self.file).map_err(RemoteError::Refused)?;
         let app = find_app(self.api, self.app).await?;
         let said = format!("The app is {} in App Store Connect.", app.name);
@@ -72,7 +72,7 @@ impl Uploader<'_> {
     }
 
     /// Reads what Apple has of this version and build number, and follows it or refuses it.
-    async fn seen(&self, upload: &mut Upload) -> Result<Option<StepReport>, RemoteError> {
+    async fn seen(&self, upload: &mut UploadProgress) -> Result<Option<StepReport>, RemoteError> {
         let found = self.found(app_id(upload)?, upload).await?;
         match rules::judge(found, upload, self.file) {
             Availability::Free => {
@@ -96,7 +96,7 @@ impl Uploader<'_> {
         }
     }
 
-    async fn look(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn look(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
@@ -104,7 +104,7 @@ impl Uploader<'_> {
         Ok(StepReport::silently())
     }
 
-    async fn open(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn open(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
@@ -133,7 +133,7 @@ impl Uploader<'_> {
         Ok(StepReport::saying(format!("The upload of build {build} of version {version} begins.")))
     }
 
-    async fn ask_for_place(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn ask_for_place(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         let id = known(&upload.id)?;
         let Some(files) = self.files(id).await? else { return Ok(start_again(upload)) };
         if let Some(file) = self.mine(&files, upload) {
@@ -182,7 +182,7 @@ impl Uploader<'_> {
         Ok(StepReport::silently())
     }
 
-    async fn send_part(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn send_part(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         let Some(place) = &mut upload.place else { return Ok(StepReport::silently()) };
         let Some(part) = place.parts.get(place.sent) else { return Ok(StepReport::silently()) };
         let end = part.offset.checked_add(part.length);
@@ -211,7 +211,7 @@ impl Uploader<'_> {
         Ok(StepReport::saying(format!("Part {sent} of {all} was sent.")))
     }
 
-    async fn commit(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn commit(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         let id = upload.place.as_ref().map(|place| place.id.clone());
         let path = format!("/v1/buildUploadFiles/{}", known(&id)?);
         let Some(is_awaited) = self.is_awaited(&path).await? else {
@@ -233,7 +233,7 @@ impl Uploader<'_> {
         Ok(StepReport::saying("The file was sent to App Store Connect."))
     }
 
-    async fn follow_file(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn follow_file(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         let Some(files) = self.files(known(&upload.id)?).await? else {
             return Ok(start_again(upload));
         };
@@ -254,7 +254,7 @@ impl Uploader<'_> {
         }
     }
 
-    async fn follow_upload(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn follow_upload(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         let path = format!("/v1/buildUploads/{}", known(&upload.id)?);
         let request = AppleRequest::get(path).with("include", "build");
         let found: Option<One<documents::BuildUpload>> = self.api.find(request).await?;
@@ -275,7 +275,7 @@ impl Uploader<'_> {
         }
     }
 
-    async fn follow_build(&self, upload: &mut Upload) -> Result<StepReport, RemoteError> {
+    async fn follow_build(&self, upload: &mut UploadProgress) -> Result<StepReport, RemoteError> {
         let Some(record) = &mut upload.build else { return Ok(StepReport::silently()) };
         let path = format!("/v1/builds/{}", record.id);
         let found: Option<One<documents::Build>> = self.api.find(AppleRequest::get(&path)).await?;
@@ -325,13 +325,13 @@ impl Uploader<'_> {
 }
 
 /// The upload is gone, such as one that somebody deleted: everything begins again.
-fn start_again(upload: &mut Upload) -> StepReport {
-    *upload = Upload { app: upload.app.take(), ..Upload::default() };
+fn start_again(upload: &mut UploadProgress) -> StepReport {
+    *upload = UploadProgress { app: upload.app.take(), ..UploadProgress::default() };
     StepReport::after(SOON)
         .and_say("The upload has disappeared from App Store Connect; it begins again.")
 }
 
-fn app_id(upload: &Upload) -> Result<&str, RemoteError> {
+fn app_id(upload: &UploadProgress) -> Result<&str, RemoteError> {
     upload.app.as_ref().map(|app| app.id.as_str()).ok_or_else(incomplete)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     client::Uploader,
-    progress::{FilePart, FileReservation, Upload},
+    progress::{FilePart, FileReservation, UploadProgress},
     rules::{self, FoundFile, FoundUpload},
 };
 use crate::{
@@ -21,7 +21,7 @@ impl Uploader<'_> {
     pub(super) async fn found(
         &self,
         app: &str,
-        now: &Upload,
+        now: &UploadProgress,
     ) -> Result<Option<FoundUpload>, RemoteError> {
         let request = AppleRequest::get(format!("/v1/apps/{app}/buildUploads"))
             .with("filter[cfBundleShortVersionString]", &self.file.version)
@@ -61,7 +61,7 @@ impl Uploader<'_> {
     pub(super) fn mine<'f>(
         &self,
         files: &'f [BuildUploadFile],
-        upload: &Upload,
+        upload: &UploadProgress,
     ) -> Option<&'f BuildUploadFile> {
         let is_whole = |file: &BuildUploadFile| found_file(file) == FoundFile::Whole;
         // A place that refuses parts may do so because another publication sent them all.

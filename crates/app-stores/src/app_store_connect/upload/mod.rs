@@ -16,7 +16,7 @@ mod troubles;
 
 #[cfg(feature = "clients")]
 pub(crate) use progress::AppRecord;
-pub use progress::Upload;
+pub use progress::UploadProgress;
 #[cfg(feature = "clients")]
 pub(crate) use {
     client::Uploader,

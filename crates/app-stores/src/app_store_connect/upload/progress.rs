@@ -7,7 +7,7 @@ use std::fmt;
 /// How far the upload of a build has come. The default is the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Upload {
+pub struct UploadProgress {
     pub(crate) app: Option<AppRecord>,
     /// Apple has neither an upload nor a build of this version and build number, so that an upload
     /// that appears without a file is the one that this publication opens.
@@ -93,7 +93,7 @@ pub(crate) struct BuildRecord {
     pub expires_at: Option<Timestamp>,
 }
 
-impl Upload {
+impl UploadProgress {
     /// Whether Apple may have the whole file, so that a build comes of it without further steps.
     pub(crate) fn is_sent(&self) -> bool {
         self.committed || self.build.is_some()

@@ -4,7 +4,7 @@
 //! Source: "CFBundleShortVersionString" and "CFBundleVersion" of Apple, and "TN2420: Version Numbers
 //! and Build Numbers".
 
-use super::progress::{FileReservation, Upload};
+use super::progress::{FileReservation, UploadProgress};
 use crate::{AppFile, app_store_connect::documents::BuildUploadFile};
 use contract::artifacts::ArtifactKind;
 
@@ -40,16 +40,16 @@ pub(crate) enum UploadStep {
 }
 
 /// The next step. `None`: the build can be used.
-pub(crate) fn next(upload: &Upload) -> Option<UploadStep> {
+pub(crate) fn next(upload: &UploadProgress) -> Option<UploadStep> {
     Some(match upload {
-        Upload { app: None, .. } => UploadStep::FindApp,
-        Upload { is_usable: true, .. } => return None,
-        Upload { build: Some(_), .. } => UploadStep::FollowBuild,
-        Upload { id: None, opens: false, .. } => UploadStep::Look,
-        Upload { id: None, opens: true, .. } => UploadStep::Open,
-        Upload { delivered: true, .. } => UploadStep::FollowUpload,
-        Upload { committed: true, .. } => UploadStep::FollowFile,
-        Upload { place: None, .. } => UploadStep::AskForPlace,
+        UploadProgress { app: None, .. } => UploadStep::FindApp,
+        UploadProgress { is_usable: true, .. } => return None,
+        UploadProgress { build: Some(_), .. } => UploadStep::FollowBuild,
+        UploadProgress { id: None, opens: false, .. } => UploadStep::Look,
+        UploadProgress { id: None, opens: true, .. } => UploadStep::Open,
+        UploadProgress { delivered: true, .. } => UploadStep::FollowUpload,
+        UploadProgress { committed: true, .. } => UploadStep::FollowFile,
+        UploadProgress { place: None, .. } => UploadStep::AskForPlace,
         upload if upload.has_sent_parts() => UploadStep::Commit,
         _ => UploadStep::SendPart,
     })
@@ -138,30 +138,34 @@ pub(super) enum Availability {
     /// Another publication of the same file works on the upload.
     Wait,
     /// The upload that is to be followed. This publication sends the file if it is not there.
-    Use(Box<Upload>),
+    Use(Box<UploadProgress>),
     /// The version and build number belong to another file.
     Taken(String),
 }
 
 /// What a look at the uploads showed. `opens`: this publication opened one, or was about to.
-pub(super) fn judge(found: Option<FoundUpload>, now: &Upload, file: &AppFile) -> Availability {
+pub(super) fn judge(
+    found: Option<FoundUpload>,
+    now: &UploadProgress,
+    file: &AppFile,
+) -> Availability {
     let Some(found) = found else { return Availability::Free };
     let is_waiting = found.state == "AWAITING_UPLOAD";
     let is_ours = now.opens || now.waited >= MOST_LOOKS;
     let id = Some(found.id);
-    let follow = |upload: Upload| Availability::Use(Box::new(upload));
+    let follow = |upload: UploadProgress| Availability::Use(Box::new(upload));
     match found.file {
         FoundFile::Whole => {
-            follow(Upload { id, committed: true, delivered: !is_waiting, ..now.clone() })
+            follow(UploadProgress { id, committed: true, delivered: !is_waiting, ..now.clone() })
         }
         FoundFile::This(_) | FoundFile::None if is_waiting && !is_ours => Availability::Wait,
         FoundFile::This(place) if is_waiting => {
-            follow(Upload { id, place: Some(place), ..now.clone() })
+            follow(UploadProgress { id, place: Some(place), ..now.clone() })
         }
         FoundFile::This(_) => {
-            follow(Upload { id, committed: true, delivered: true, ..now.clone() })
+            follow(UploadProgress { id, committed: true, delivered: true, ..now.clone() })
         }
-        FoundFile::None if is_waiting => follow(Upload { id, ..now.clone() }),
+        FoundFile::None if is_waiting => follow(UploadProgress { id, ..now.clone() }),
         FoundFile::Other if is_waiting => Availability::Taken(format!(
             "App Store Connect has an unfinished upload of another file as build {} of version {}. \
              Delete it there, under TestFlight, Build Uploads, or raise the build number and build \
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_upload_goes_from_step_to_step() {
-        let mut upload = Upload::default();
+        let mut upload = UploadProgress::default();
         let mut steps = Vec::new();
         while let Some(step) = next(&upload) {
             steps.push(step);
@@ -263,7 +267,7 @@ mod tests {
     fn an_upload_of_the_same_file_is_used_and_no_other() {
         let place = || FileReservation { id: "f".into(), parts: vec![], sent: 0 };
         let (waiting, done) = ("AWAITING_UPLOAD", "COMPLETE");
-        let seen = |state: &str, found: FoundFile, now: &Upload| {
+        let seen = |state: &str, found: FoundFile, now: &UploadProgress| {
             let found = FoundUpload { id: "u".into(), state: state.into(), file: found };
             match judge(Some(found), now, &file()) {
                 Availability::Use(upload) if upload.delivered => "follows the build",
@@ -275,9 +279,9 @@ mod tests {
                 Availability::Free => "is free",
             }
         };
-        let new = Upload::default();
-        let opens = Upload { opens: true, ..Upload::default() };
-        let patient = Upload { waited: MOST_LOOKS, ..Upload::default() };
+        let new = UploadProgress::default();
+        let opens = UploadProgress { opens: true, ..UploadProgress::default() };
+        let patient = UploadProgress { waited: MOST_LOOKS, ..UploadProgress::default() };
         assert_eq!(judge(None, &new, &file()), Availability::Free);
         for (state, found, by_new, by_opener) in [
             (waiting, FoundFile::None, "waits", "asks for a place"),

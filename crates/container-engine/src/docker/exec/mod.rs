@@ -7,7 +7,7 @@ use super::{
     body::whole_seconds,
     containers,
     daemon::{CHANGE, Daemon, LOOK},
-    errors::Failure,
+    errors::DaemonFailure,
     produce::produce,
     view,
 };
@@ -53,7 +53,7 @@ pub(super) async fn exec(
     exec: Exec,
     input: Option<BoxStream<'static, Bytes>>,
 ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
-    let about = |failure: Failure| failure.about(format_args!("container {name}"));
+    let about = |failure: DaemonFailure| failure.about(format_args!("container {name}"));
     let Some(container) = containers::inspect(daemon, name).await?.map(view::container) else {
         return Err(EngineError::Missing(format!("container {name}")));
     };
@@ -94,7 +94,7 @@ pub(super) async fn exec(
     let StartExecResults::Attached { output, input: writes } = started else {
         return Err(EngineError::Unreachable("it gave no connection to the program".to_owned()));
     };
-    let run = Run {
+    let run = ExecRun {
         out: Marked::new(&secret),
         err: Marked::new(&secret),
         until: Instant::now() + exec.within.min(LONGEST) + SLACK,
@@ -113,7 +113,7 @@ fn secret() -> Result<String, EngineError> {
     Ok(HEXLOWER.encode(&bytes))
 }
 
-struct Run {
+struct ExecRun {
     out: Marked,
     err: Marked,
     until: Instant,
@@ -123,7 +123,7 @@ struct Run {
     container: Container,
 }
 
-impl Run {
+impl ExecRun {
     async fn drive(
         mut self,
         output: Reads,
@@ -175,7 +175,7 @@ impl Run {
                     return Err(Some(self.cut_off("half a frame came")));
                 }
                 Some(Err(error)) => {
-                    return Err(Some(self.cut_off(&format!("{:?}", Failure::from(error)))));
+                    return Err(Some(self.cut_off(&format!("{:?}", DaemonFailure::from(error)))));
                 }
                 None => return Err(None),
             };

@@ -5,7 +5,8 @@ mod payment;
 mod settlement;
 
 use super::{
-    Attempt, Checkouts, Command, Effect, New, Outcome, Price, Problem, State, schedule::PAYABLE,
+    Checkouts, Command, Effect, New, Outcome, Price, Problem, SettlementAttempt, State,
+    schedule::PAYABLE,
 };
 use crate::runtime::{
     audit::Event,
@@ -77,13 +78,13 @@ impl State {
             (S::Failed, Command::Look) if !self.is_open() => Ok(Step::keep()),
             // What the look finds is settled.
             (S::Paid | S::Settling, Command::Settle)
-                if self.looking || self.attempt == Some(Attempt::Begun) =>
+                if self.looking || self.attempt == Some(SettlementAttempt::Begun) =>
             {
                 Ok(Step::keep())
             }
             (S::Paid | S::Settling, Command::Settle) => Ok(self.settle(now)),
             (_, Command::Look) => Ok(self.ask()),
-            (_, Command::SettledByHand(_)) if self.attempt == Some(Attempt::Begun) => {
+            (_, Command::SettledByHand(_)) if self.attempt == Some(SettlementAttempt::Begun) => {
                 Err(Fault::NotNow("this checkout is being settled; call again in a minute".into()))
             }
             (_, Command::SettledByHand(what)) if self.is_unsettled() => {
@@ -116,7 +117,7 @@ impl State {
 
     /// The next step, at [`State::due`] if that is set.
     pub(in crate::kinds::commerce::checkouts) fn next(&self) -> Option<Work<Effect>> {
-        let is_begun = self.attempt == Some(Attempt::Begun);
+        let is_begun = self.attempt == Some(SettlementAttempt::Begun);
         let effect = match self.state {
             _ if self.deleting && self.is_unsettled() => return Some(Work::now(Effect::Alarm)),
             _ if self.deleting => return Some(Work::now(Effect::Close).until(self.due)),

@@ -15,7 +15,7 @@ use contract::{
     checkouts::CheckoutState,
     money::{Amount, Money},
 };
-use payments::{Line, PaymentPage, Plan, RemoteError};
+use payments::{Line, PaymentPage, RemoteError, SubscriptionPlan};
 use std::time::Duration;
 
 impl State {
@@ -46,7 +46,7 @@ impl State {
     }
 
     /// What is to be paid must be the price of the plan.
-    pub(super) fn priced(self, plan: Plan) -> Step<Checkouts> {
+    pub(super) fn priced(self, plan: SubscriptionPlan) -> Step<Checkouts> {
         let Money { amount, currency } = plan.price.clone();
         let (what, asked) = match &self.ordered.price {
             Price::Plan { expected, currency: named, .. } => {

@@ -3,7 +3,7 @@
 use super::SHORT;
 use crate::{
     kinds::commerce::checkouts::{
-        Attempt, Checkouts, Problem, State,
+        Checkouts, Problem, SettlementAttempt, State,
         schedule::{may_still_pay, next_look, pause_of_looks},
     },
     runtime::resource::{Moment, Step},
@@ -23,7 +23,7 @@ impl State {
     pub(super) fn ask(mut self) -> Step<Checkouts> {
         let is_busy = match self.state {
             S::Paid => true,
-            S::Settling => !self.alarmed || self.attempt == Some(Attempt::Begun),
+            S::Settling => !self.alarmed || self.attempt == Some(SettlementAttempt::Begun),
             S::AmountMismatch => !self.alarmed,
             S::Expired => self.building.order.is_some(),
             S::Failed => self.is_given_back() && self.building.order.is_some(),

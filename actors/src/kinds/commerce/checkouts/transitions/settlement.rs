@@ -3,7 +3,7 @@
 use super::SHORT;
 use crate::{
     kinds::commerce::checkouts::{
-        Attempt, Checkouts, Price, Problem, Settlement, State,
+        Checkouts, Price, Problem, Settlement, SettlementAttempt, State,
         schedule::{QUIET, is_alarming, pause},
     },
     runtime::resource::Step,
@@ -28,13 +28,13 @@ impl State {
     pub(super) fn settle(self, now: Timestamp) -> Step<Checkouts> {
         match self.attempt {
             None => self.settle_at(None),
-            Some(Attempt::Begun) => Step::put(self),
-            Some(Attempt::Unanswered(at)) => self.settle_at(Some((at + QUIET).max(now))),
+            Some(SettlementAttempt::Begun) => Step::put(self),
+            Some(SettlementAttempt::Unanswered(at)) => self.settle_at(Some((at + QUIET).max(now))),
         }
     }
 
     fn settle_at(mut self, due: Option<Timestamp>) -> Step<Checkouts> {
-        (self.attempt, self.due) = (Some(Attempt::Begun), due);
+        (self.attempt, self.due) = (Some(SettlementAttempt::Begun), due);
         Step::put(self)
     }
 
@@ -67,7 +67,7 @@ impl State {
             Err(RemoteError::Refused(why)) => (why, true, SHORT),
             Err(RemoteError::Busy { why, after }) => (why, false, after),
             Err(RemoteError::Unclear(why)) if self.pays_order() => {
-                self.attempt = Some(Attempt::Unanswered(now));
+                self.attempt = Some(SettlementAttempt::Unanswered(now));
                 (why, false, QUIET)
             }
             Err(RemoteError::Unclear(why)) => (why, false, Duration::ZERO),

@@ -1,6 +1,6 @@
 //! Performs the effects of a build in a CI.
 
-use super::{Look, Run, RunOutcome, Workflow, pick, run_name, title};
+use super::{CiRun, Look, RunOutcome, Workflow, pick, run_name, title};
 use crate::{
     kinds::{
         delivery::builds::{
@@ -145,7 +145,7 @@ fn done(outcome: RunOutcome) -> Done {
 }
 
 /// The host and the run of a build.
-fn reach<'a>(world: &'a World, state: &'a State) -> Result<(&'a dyn Ci, &'a Run), RunOutcome> {
+fn reach<'a>(world: &'a World, state: &'a State) -> Result<(&'a dyn Ci, &'a CiRun), RunOutcome> {
     let gone = |why: &str| RunOutcome::Gone(why.to_owned());
     let ci = world.ports.ci.as_deref();
     let ci = ci.ok_or_else(|| gone("this service has no GitHub App any more"))?;
@@ -156,7 +156,7 @@ fn reach<'a>(world: &'a World, state: &'a State) -> Result<(&'a dyn Ci, &'a Run)
 fn reach_run<'a>(
     world: &'a World,
     state: &'a State,
-) -> Result<(&'a dyn Ci, &'a Run, u64), RunOutcome> {
+) -> Result<(&'a dyn Ci, &'a CiRun, u64), RunOutcome> {
     let (ci, run) = reach(world, state)?;
     Ok((ci, run, run.id.ok_or(RunOutcome::Unclear)?))
 }
@@ -166,7 +166,7 @@ async fn look_for(
     world: &World,
     ci: &dyn Ci,
     state: &State,
-    run: &Run,
+    run: &CiRun,
 ) -> Result<Option<BegunRun>, CiError> {
     let shown = ci.runs_since(&run.repository, run.workflow.file(), run.since).await?;
     let is_free = |shown: &BegunRun| {

@@ -55,7 +55,7 @@ pub struct Destination {
 
 /// The run of a build in a CI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct CiRun {
     #[serde(default)]
     pub workflow: Workflow,
     pub repository: RepositoryName,
@@ -84,7 +84,7 @@ pub struct Run {
     pub over: bool,
 }
 
-/// The builds for which this process asked for a run, with the time of [`Run::asked_at`]. An effect
+/// The builds for which this process asked for a run, with the time of [`CiRun::asked_at`]. An effect
 /// whose outcome could not be written runs again, and must not ask again.
 #[derive(Default)]
 pub struct Asked(Mutex<HashMap<BuildId, Timestamp>>);

@@ -1,6 +1,6 @@
 //! The transitions of a build in a CI.
 
-use super::{Destination, Look, Run, RunOutcome, Workflow, run_name};
+use super::{CiRun, Destination, Look, RunOutcome, Workflow, run_name};
 use crate::{
     kinds::delivery::builds::{
         log::NewLines,
@@ -28,10 +28,10 @@ const CANCEL_EVERY: Duration = Duration::from_secs(10);
 /// How many finished steps the log has at most.
 const MOST_STEPS: usize = 300;
 
-impl Run {
+impl CiRun {
     /// A run that is asked for now. The host has until `until` to begin it, or a little longer.
-    pub fn new(to: Destination, at: &Moment<Builds>, until: Timestamp) -> Run {
-        Run {
+    pub fn new(to: Destination, at: &Moment<Builds>, until: Timestamp) -> CiRun {
+        CiRun {
             workflow: to.workflow,
             repository: to.repository,
             asked_at: at.now,
@@ -82,7 +82,7 @@ impl Run {
 
 impl State {
     /// The run that goes on, or may still begin, although nobody wants it any more.
-    pub(in crate::kinds::delivery::builds) fn unwanted_run(&self) -> Option<&Run> {
+    pub(in crate::kinds::delivery::builds) fn unwanted_run(&self) -> Option<&CiRun> {
         let is_unwanted = self.removing || self.build.state.is_final();
         self.run.as_ref().filter(|run| is_unwanted && !run.over)
     }
