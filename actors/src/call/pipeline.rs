@@ -51,7 +51,7 @@ pub struct Request {
 /// What a call takes from the allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// Its cost.
+    /// As much as the table of the function says.
     Cost,
     /// A read for a page takes one call, a change its cost.
     Page,

@@ -36,7 +36,6 @@ impl ManualClock {
         ManualClock(Arc::new(Inner { now, sleepers: Mutex::default() }))
     }
 
-    /// This clock as a port.
     pub fn port(&self) -> Clock {
         Clock::new(self.clone())
     }

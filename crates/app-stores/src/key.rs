@@ -14,7 +14,7 @@ impl fmt::Debug for Pem {
     }
 }
 
-/// The key to a store.
+/// What opens an account at a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreKey {
     /// For Google Play and Firebase.
@@ -30,7 +30,7 @@ pub enum StoreKey {
 pub struct ServiceAccount {
     /// Such as `publisher@project.iam.gserviceaccount.com`.
     pub client_email: String,
-    /// The id of the private key.
+    /// Google finds the public half by it.
     pub private_key_id: String,
     /// RSA, PKCS#8.
     pub private_key: Pem,

@@ -20,7 +20,7 @@ pub struct PublicationOrder<O = Options> {
     pub id: PublicationId,
     /// The package name or bundle identifier of the app.
     pub app: String,
-    /// The file.
+    /// What users of the store will get.
     pub file: AppFile,
     /// Release notes for the default language that the app has in the store.
     pub default_notes: Option<Notes>,
@@ -64,9 +64,9 @@ pub struct AppFile {
 pub enum Options {
     /// For Google Play. The track is set.
     GooglePlay(GooglePlayOptions),
-    /// For the App Store.
+    /// A release to everybody, at once or in phases.
     AppStore(AppStoreOptions),
-    /// For TestFlight.
+    /// Groups of testers, with or without a review.
     Testflight(TestflightOptions),
     /// For Firebase App Distribution.
     Firebase(FirebaseApp),
@@ -76,7 +76,7 @@ pub enum Options {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FirebaseApp {
-    /// The id of the app in Firebase.
+    /// Such as `1:1234:android:0a1b`.
     pub app_id: FirebaseAppId,
     /// The aliases of groups of testers.
     #[serde(default, skip_serializing_if = "BoundedSet::is_none")]

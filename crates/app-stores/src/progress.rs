@@ -12,11 +12,11 @@ pub enum Progress {
     /// Nothing was done.
     #[default]
     None,
-    /// In Google Play.
+    /// An edit, an upload, and the release in its track.
     GooglePlay(Box<google_play::PlayProgress>),
-    /// In the App Store.
+    /// An upload, a version, and its review.
     AppStore(app_store::AppStoreProgress),
-    /// In TestFlight.
+    /// An upload, the groups of testers, and the beta review.
     Testflight(testflight::TestflightProgress),
     /// In Firebase App Distribution.
     Firebase(firebase::FirebaseProgress),

@@ -66,7 +66,7 @@ pub enum Refusal {
          upload the one of the type https://slsa.dev/provenance/v1"
     )]
     NotProvenance {
-        /// The type of the predicate.
+        /// A URI, which the bundle chooses.
         predicate_type: String,
     },
     /// The statement does not name the digest.
@@ -154,7 +154,7 @@ pub enum Refusal {
     OtherCi {
         /// The claim with an unknown form, in words.
         claim: &'static str,
-        /// Its value.
+        /// What the certificate says there, quoted and cut.
         value: String,
     },
     /// A parser of the bundle panicked. This is a bug, and the bundle is not a usual one.

@@ -21,7 +21,7 @@ use contract::{
 pub use remote::RemoteError;
 use serde::{Deserialize, Serialize};
 
-/// A shop.
+/// What this service asks of a shop, through its admin API.
 #[async_trait]
 pub trait Shop: Send + Sync {
     /// Takes an order one step closer to being payable. When it is, its contents no longer change.

@@ -93,7 +93,7 @@ functions! {
 }
 
 records! {
-    /// An app.
+    /// An app of a project: one product, on one platform or on both.
     pub struct App {
         id: AppId,
         project_id: ProjectId,
@@ -154,12 +154,12 @@ records! {
 pub enum Platform {
     /// iPhone and iPad.
     Ios,
-    /// Android.
+    /// Phones and tablets with Android.
     Android,
 }
 
 impl Platform {
-    /// All platforms.
+    /// Every platform once.
     pub const ALL: [Platform; 2] = [Platform::Ios, Platform::Android];
 
     /// The platform's name on the wire.

@@ -128,7 +128,7 @@ records! {
     /// A signed URL. It needs no other credentials.
     pub struct DownloadUrl { url: String, expires_at: Timestamp }
 
-    /// The deleted artifact.
+    /// The artifact that the call deleted.
     pub struct DeletedArtifact { deleted: ArtifactId }
 }
 
@@ -217,7 +217,7 @@ pub enum Trust {
     Attested,
 }
 
-/// The states of an artifact.
+/// Where an artifact stands, from the announced upload on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArtifactState {
@@ -231,6 +231,6 @@ pub enum ArtifactState {
     Rejected,
     /// The bytes did not arrive in time.
     Expired,
-    /// The artifact is deleted.
+    /// Somebody deleted the artifact, and nobody can download it any more.
     Deleted,
 }

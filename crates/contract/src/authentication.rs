@@ -174,7 +174,7 @@ records! {
         updated_at: Timestamp,
     }
 
-    /// The caller.
+    /// Who makes the call: an account, and the deploy token if it is one that calls.
     pub struct Caller {
         /// The account. For a deploy token, that of its creator, with the role that the token has.
         #[serde(flatten)]
@@ -192,7 +192,7 @@ records! {
         expires_at: Timestamp,
     }
 
-    /// A new session.
+    /// The session that the call began. Its token is shown only here.
     pub struct NewSession {
         /// Send it in `X-Backend-Session-Token`.
         session_token: String,

@@ -137,7 +137,7 @@ functions! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InstanceKinds {
-    /// Backends.
+    /// Backends only.
     #[default]
     Backend,
     /// Market servers.
@@ -163,7 +163,7 @@ impl InstanceKinds {
 pub struct DeletedInstanceId(pub InstanceId);
 
 records! {
-    /// The deleted instance.
+    /// The instance that the call deletes.
     pub struct DeletedInstance { deleted: InstanceId }
 
     /// The current and past resource usage of an instance.

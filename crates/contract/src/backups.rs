@@ -75,7 +75,7 @@ functions! {
     { who: Member of (backup_id), effect: Change,
         errors: [NotNow "it is not ready, is being put back, the instance was deleted, or its template gives the database no health check by a command"] }
 
-    /// Delete a backup.
+    /// Delete a backup and its data.
     "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is being written or put back"] }
 
@@ -164,7 +164,7 @@ records! {
     /// A signed URL of a backup. It needs no other credentials.
     pub struct BackupDownloadUrl { url: String, expires_at: Timestamp }
 
-    /// The deleted backup.
+    /// The backup that the call deleted.
     pub struct DeletedBackup { deleted: BackupId }
 
     /// The schedule of a database's backups.
@@ -199,7 +199,7 @@ pub enum BackupKind {
     SqlDb,
 }
 
-/// The states of a backup.
+/// Where a backup stands. `ready` and `failed` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BackupState {
@@ -211,11 +211,11 @@ pub enum BackupState {
     Failed,
 }
 
-/// The states of a restore.
+/// Where a restore stands. `succeeded` and `failed` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RestoreState {
-    /// The restore is running.
+    /// The service puts the data of the backup into the database.
     Running,
     /// The database contains the whole backup.
     Succeeded,

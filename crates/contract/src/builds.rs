@@ -223,7 +223,7 @@ impl From<BuildTrigger> for ProvenancePath {
     }
 }
 
-/// The states of a build.
+/// Where a build stands. All but `queued`, `dispatched` and `running` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BuildState {

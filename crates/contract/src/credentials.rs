@@ -161,7 +161,7 @@ records! {
         not_after: Timestamp,
     }
 
-    /// A provisioning profile.
+    /// What a provisioning profile of Apple says about itself.
     pub struct ProvisioningProfile {
         name: String,
         uuid: String,
@@ -181,7 +181,7 @@ records! {
         text: String,
     }
 
-    /// The deleted credential.
+    /// The credential that the call deleted.
     pub struct DeletedCredential { deleted: CredentialId }
 }
 
@@ -210,7 +210,7 @@ pub enum CredentialKind {
 }
 
 impl CredentialKind {
-    /// All kinds.
+    /// Every kind once.
     pub const ALL: [CredentialKind; 8] = [
         CredentialKind::IosSigning,
         CredentialKind::AndroidKeystore,

@@ -97,7 +97,7 @@ records! {
         finished_at: Option<Timestamp>,
     }
 
-    /// One step of a deployment.
+    /// One step of a deployment. Its times are null until it begins and ends.
     pub struct DeploymentStep {
         name: StepName,
         state: StepState,
@@ -211,7 +211,7 @@ pub enum DeploymentTarget {
     MarketStorefront,
 }
 
-/// The states of a deployment.
+/// Where a deployment stands. At most one of a service is `live`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DeploymentState {
@@ -255,17 +255,17 @@ pub enum StepName {
     Drain,
 }
 
-/// The states of a step.
+/// How far a step is. All but `pending` and `running` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StepState {
     /// The step has not begun.
     Pending,
-    /// The step is running.
+    /// The step began, and has not ended.
     Running,
     /// The step is done.
     Succeeded,
-    /// The step failed.
+    /// The step ended with an error, and the deployment with it.
     Failed,
     /// The step was not needed or was not reached.
     Skipped,

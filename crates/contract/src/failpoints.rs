@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Failpoints";
 
-    /// Panic.
+    /// Panic where a test needs it.
     "svc_test_panic": Failpoint { project_id: ProjectId, place: PanicPoint, message: Name } -> Empty
     { who: Member of (project_id), effect: Change }
 }

@@ -27,7 +27,7 @@ pub enum Fault {
     /// The e-mail or the password is wrong. The text does not say which.
     #[error("wrong e-mail or password")]
     BadCredentials,
-    /// The current password is wrong.
+    /// The caller must confirm the change with the current password, and gave another one.
     #[error("the current password is wrong")]
     WrongCurrentPassword,
     /// The application id, session, token or key is missing or invalid.

@@ -165,7 +165,7 @@ pub trait Serves<F: Operation>: Server {
 /// The reply of a successful call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The reply as JSON.
+    /// A JSON object: the body of the answer.
     pub json: Vec<u8>,
     /// Whether the call created an object: the status is then 201 instead of 200.
     pub created: bool,

@@ -98,11 +98,11 @@ ids! {
     UserId "usr",
     /// A session of a user.
     SessionId "ses",
-    /// An organization.
+    /// An organization, whose members share projects.
     OrganizationId "org",
     /// An invitation into an organization.
     InvitationId "inv",
-    /// A project.
+    /// A project of an organization.
     ProjectId "prj",
     /// An app of a project.
     AppId "app",
@@ -120,7 +120,7 @@ ids! {
     BuildId "bld",
     /// A CI workflow that may upload artifacts of an app.
     PublisherId "tpb",
-    /// A checkout.
+    /// A payment of a buyer.
     CheckoutId "chk",
     /// A subscription of a buyer.
     SubscriptionId "sub",

@@ -35,7 +35,7 @@ functions! {
         cursor: Option<Cursor>,
     } -> BuildJobLogs { who: SuperAdmin, effect: Read }
 
-    /// List builds.
+    /// List the builds of registered images.
     "listBuildJobs": ListBuildJobs {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image_id: Option<ImageId>,
@@ -122,7 +122,7 @@ impl BuildJobStatus {
     }
 }
 
-/// The source of a build.
+/// What an image is built from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildSource {
@@ -136,7 +136,7 @@ pub struct BuildSource {
     pub build_args: Env,
 }
 
-/// The repository of a build.
+/// The git repository that is the context of a build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildRepository {
@@ -152,7 +152,7 @@ pub struct BuildRepository {
     pub dockerfile: Option<ContextPath>,
 }
 
-/// The states of a build.
+/// Where a build of an image stands. `succeeded`, `failed` and `cancelled` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BuildJobState {
@@ -164,7 +164,7 @@ pub enum BuildJobState {
     Pushing,
     /// The image has the new version. An image from a recipe is on the machine of the engine.
     Succeeded,
-    /// The build failed.
+    /// The image could not be built or pushed.
     Failed,
     /// The build was cancelled.
     Cancelled,

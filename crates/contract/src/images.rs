@@ -98,7 +98,7 @@ records! {
         updated_at: Timestamp,
     }
 
-    /// A version of an image.
+    /// A version of a registered image, under which templates and deployments name it.
     pub struct DockerImageVersion {
         version: VersionName,
         /// Null for a version that was added by its digest.
@@ -129,7 +129,7 @@ records! {
         fixed_in: Option<VersionName>,
     }
 
-    /// The deleted image.
+    /// The image that the call deleted.
     pub struct DeletedDockerImage { deleted: ImageId }
 }
 

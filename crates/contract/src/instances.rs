@@ -175,7 +175,7 @@ impl Role {
     }
 }
 
-/// The states of an instance.
+/// Where an instance stands as a whole. Each of its services has a state of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum InstanceState {
@@ -228,7 +228,7 @@ pub enum ServiceState {
     Exited,
 }
 
-/// The health of a service.
+/// What the health check of a service found last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ServiceHealth {

@@ -265,17 +265,17 @@ records! {
 pub enum Via {
     /// Without credentials.
     Nobody,
-    /// With a session.
+    /// With the session of a person.
     Session,
-    /// With a deploy token.
+    /// With the deploy token of a job or a runner.
     DeployToken,
-    /// With the master key.
+    /// With the master key of the operator.
     MasterKey,
     /// The service itself, or the command line `svc admin` on its machine.
     Service,
 }
 
-/// The states of an actor.
+/// Whether an actor works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ActorState {
@@ -297,7 +297,7 @@ pub enum ActorState {
 pub enum AttentionReason {
     /// The store takes no changes.
     StoreReadOnly,
-    /// The disk is nearly full.
+    /// The disk of the store has little space left.
     DiskNearlyFull,
     /// The clock jumped, so nothing is deleted by time.
     ClockJumped,

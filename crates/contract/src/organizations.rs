@@ -95,7 +95,7 @@ functions! {
 }
 
 records! {
-    /// An organization.
+    /// An organization, whose members share its projects.
     pub struct Organization {
         id: OrganizationId,
         name: Name,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Projects";
 
-    /// Create a project.
+    /// Create a project in an organization.
     "svc_createProject": CreateProject {
         name: NewName,
         /// The caller must be a member of it. The default is the caller's personal organization. The
@@ -63,7 +63,7 @@ functions! {
 }
 
 records! {
-    /// A project.
+    /// A project of an organization. Apps and instances belong to it.
     pub struct Project {
         id: ProjectId,
         organization_id: OrganizationId,
@@ -85,7 +85,7 @@ records! {
     }
 }
 
-/// The states of a project.
+/// Whether a project is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectState {

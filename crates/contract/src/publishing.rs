@@ -14,16 +14,16 @@ pub struct StoreOptions {
     /// the release are shown in the default language that the app has in the store.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub notes: BTreeMap<Language, Notes>,
-    /// For `google-play`.
+    /// Read if `google-play` is a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub google_play: Option<GooglePlayOptions>,
-    /// For `app-store`.
+    /// Read if `app-store` is a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_store: Option<AppStoreOptions>,
-    /// For `testflight`.
+    /// Read if `testflight` is a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub testflight: Option<TestflightOptions>,
-    /// For `firebase-app-distribution`.
+    /// Read if `firebase-app-distribution` is a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firebase: Option<FirebaseOptions>,
 }

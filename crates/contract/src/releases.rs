@@ -268,7 +268,7 @@ records! {
         build_number: Option<String>,
     }
 
-    /// The deleted release.
+    /// The release that the call deleted.
     pub struct DeletedRelease { deleted: ReleaseId }
 }
 
@@ -291,7 +291,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// All targets.
+    /// Every target once.
     pub const ALL: [Target; 5] = [
         Target::AppStore,
         Target::GooglePlay,
@@ -312,7 +312,7 @@ impl Target {
     }
 }
 
-/// The states of a release.
+/// Where a release stands. It follows from its publications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseState {
@@ -332,7 +332,7 @@ pub enum ReleaseState {
     RolledBack,
 }
 
-/// The states of a publication.
+/// Where a release stands in one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PublicationState {

@@ -106,7 +106,7 @@ records! {
         error: Option<String>,
     }
 
-    /// The webhook of a repository.
+    /// What the host of a repository needs to report pushes: an address, and the secret that signs.
     pub struct RepositoryWebhook {
         url: String,
         secret: String,
@@ -162,7 +162,7 @@ pub enum RepositoryMode {
 pub enum RunsIn {
     /// In the CI of the repository.
     ClientCi,
-    /// On a runner.
+    /// On a machine with `svc runner`.
     Runner,
     /// In the CI of the operator's repository. Builds that the master key triggered run on a runner.
     CentralCi,

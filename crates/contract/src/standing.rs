@@ -62,42 +62,32 @@ impl Standing {
 
 /// The object for which a caller needs a standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the object of its id")]
 pub enum Subject {
     /// The standing does not depend on an object.
     None,
     /// The caller's own personal organization.
     Personal,
-    /// An organization.
     Organization(OrganizationId),
     /// A membership. Its own user passes every check.
     Membership(OrganizationId, UserId),
-    /// A project.
     Project(ProjectId),
-    /// An app.
     App(AppId),
     /// A backend or market instance.
     Instance(InstanceId),
     /// An instance that was deleted, and whose data is kept.
     DeletedInstance(InstanceId),
-    /// A backup.
     Backup(BackupId),
-    /// A deployment.
     Deployment(DeploymentId),
-    /// An artifact.
     Artifact(ArtifactId),
-    /// A release.
     Release(ReleaseId),
-    /// A build.
     Build(BuildId),
-    /// A credential.
     Credential(CredentialId),
-    /// A checkout.
     Checkout(CheckoutId),
     /// A trusted publisher.
     Publisher(PublisherId),
     /// A deploy token.
     Token(TokenId),
-    /// A webhook.
     Webhook(WebhookId),
     /// A delivery of a webhook.
     Delivery(DeliveryId),

@@ -151,7 +151,7 @@ records! {
         updated_at: Timestamp,
     }
 
-    /// A version of a template.
+    /// A version of a template: the services of instances that are made from it.
     pub struct TemplateVersion {
         version: SemanticVersion,
         services: Vec<TemplateService>,
@@ -159,7 +159,7 @@ records! {
         created_at: Timestamp,
     }
 
-    /// The deleted template.
+    /// The template that the call deleted.
     pub struct DeletedTemplate { deleted: TemplateId }
 
     /// The usage of a template.
@@ -176,7 +176,7 @@ records! {
     pub struct InstanceCounts { total: u64, running: u64 }
 }
 
-/// One service of a template.
+/// A container of each instance that is made from the template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TemplateService {
@@ -184,7 +184,7 @@ pub struct TemplateService {
     pub role: Role,
     /// A registered image.
     pub image_id: ImageId,
-    /// A version of the image.
+    /// A registered version of that image.
     pub image_version: VersionName,
     /// Environment variables. `${secret.NAME}` stands for a secret that is generated for each
     /// instance. `${instance.id}`, `${instance.appId}` and `${instance.url}` stand for properties
@@ -243,9 +243,9 @@ pub enum HealthCheck {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Database {
-    /// The database engine.
+    /// Decides which tools of the image dump and restore.
     pub engine: DatabaseEngine,
-    /// The name of the database.
+    /// The database on its server that is dumped and restored.
     pub name: Identifier,
     /// A user with all permissions on the database.
     pub user: Identifier,
@@ -254,7 +254,7 @@ pub struct Database {
     pub password_secret: Option<Identifier>,
 }
 
-/// A database engine.
+/// What a database is, and the tools that its image must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DatabaseEngine {

@@ -58,7 +58,7 @@ records! {
         revoked_at: Option<Timestamp>,
     }
 
-    /// A new deploy token.
+    /// A deploy token that the call created. The text of `token` is shown only here.
     pub struct NewDeployToken {
         /// Send it in `Authorization: Bearer`, or store it as the CI secret `SVC_TOKEN`.
         token: String,

@@ -88,7 +88,7 @@ records! {
         created_at: Timestamp,
     }
 
-    /// The removed trusted publisher.
+    /// The trusted publisher that the call removed.
     pub struct RemovedTrustedPublisher { deleted: PublisherId }
 
     /// The run of a CI job, as its identity token proves it.

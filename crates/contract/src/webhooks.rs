@@ -276,7 +276,7 @@ records! {
         secret: String,
     }
 
-    /// The deleted webhook.
+    /// The webhook that the call deleted.
     pub struct DeletedWebhook { deleted: WebhookId }
 
     /// The delivery of one event to one webhook.
@@ -313,7 +313,7 @@ records! {
     }
 }
 
-/// The states of a delivery.
+/// Where a delivery stands. `succeeded` and `failed` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DeliveryState {

@@ -11,7 +11,7 @@ pub enum Facts {
     IosSigning(IosSigning),
     /// For signing apps for Android.
     AndroidKeystore(AndroidKeystore),
-    /// For App Store Connect.
+    /// For the API with which apps get into the App Store and TestFlight.
     AppStoreConnectKey(AppStoreConnectKey),
     /// For Google Play and Firebase.
     GoogleServiceAccount(GoogleServiceAccount),
@@ -34,13 +34,13 @@ impl Facts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IosSigning {
-    /// The certificate.
+    /// It signs the app, and the profile lists it.
     pub certificate: CertificateFacts,
-    /// What the certificate is for.
+    /// Decides whether the app can go to a store.
     pub certificate_kind: AppleCertificate,
     /// The team, such as `ABCDE12345`, of certificate and profile.
     pub team_id: String,
-    /// The profile.
+    /// It says for which app and which devices the certificate may sign.
     pub profile: ProfileFacts,
 }
 
@@ -74,7 +74,7 @@ pub struct AppStoreConnectKey {
 pub struct GoogleServiceAccount {
     /// Who the account is: invite this address in the Play Console.
     pub client_email: String,
-    /// The project of the account.
+    /// The project of Google Cloud in which the account was made.
     pub project_id: String,
     /// The id of the key, by which it can be revoked.
     pub private_key_id: String,
@@ -98,7 +98,7 @@ pub struct CertificateFacts {
     pub not_before: Timestamp,
     /// The last moment at which it is valid.
     pub not_after: Timestamp,
-    /// The key.
+    /// The public half.
     pub key: KeyKind,
 }
 
@@ -106,7 +106,7 @@ pub struct CertificateFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "algorithm", rename_all = "camelCase")]
 pub enum KeyKind {
-    /// RSA.
+    /// The usual one for certificates of Apple and for Android.
     Rsa {
         /// Bits of the modulus.
         bits: u32,
@@ -138,7 +138,7 @@ pub struct ProfileFacts {
     pub uuid: String,
     /// The team, such as `ABCDE12345`.
     pub team_id: String,
-    /// Its name.
+    /// The team as people read it.
     pub team_name: Option<String>,
     /// The bundle ids for which it may be used: one, or a pattern such as `com.example.*` or `*`.
     pub bundle_id: String,

@@ -19,7 +19,7 @@ use crate::facts::KeyKind;
 /// Bits of the shortest RSA key that the library reads.
 const SHORTEST_READ_RSA: u32 = 2048;
 
-/// A public key.
+/// Compared with that of a certificate, to see whether both belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey {
     pub(crate) kind: KeyKind,
@@ -63,7 +63,6 @@ impl PublicKey {
         Ok(Self { kind: KeyKind::Rsa { bits }, bytes })
     }
 
-    /// The public key of a certificate.
     pub(crate) fn of_certificate(info: &SubjectPublicKeyInfo) -> Result<Self, KeyError> {
         let curve = info.algorithm.parameters.as_ref().and_then(|curve| curve.as_oid().ok());
         let bytes = info.subject_public_key.data.to_vec();

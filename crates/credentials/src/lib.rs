@@ -79,7 +79,7 @@ pub enum UploadedFiles<'a> {
         p8: &'a [u8],
         /// The name of the file, which tells the key id if Apple gave it.
         file_name: Option<&'a str>,
-        /// The id of the key.
+        /// Ten letters and digits. `None` if the file's name has them.
         key_id: Option<&'a str>,
         /// The id of the team's issuer. `None` for a key of one person.
         issuer_id: Option<&'a str>,

@@ -7,9 +7,9 @@ use std::fmt;
 /// The key to an account at a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderKey {
-    /// For Paystack.
+    /// Asks Paystack, and checks its notices.
     Paystack(PaystackKey),
-    /// For Stripe.
+    /// Asks Stripe, and checks its notices.
     Stripe(StripeKey),
 }
 

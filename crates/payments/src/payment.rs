@@ -92,7 +92,7 @@ pub struct Payment {
 pub enum PaymentStatus {
     /// The buyer has not paid yet, or the provider has not decided.
     Pending,
-    /// Paid.
+    /// The buyer has paid. A refund or a dispute is said beside it.
     Paid,
     /// The attempt failed, for this reason in the provider's words. The buyer may try again.
     Failed(String),

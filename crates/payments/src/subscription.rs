@@ -21,7 +21,7 @@ pub struct SubscriptionPlan {
 pub struct Subscription {
     /// The provider's id of it.
     pub id: String,
-    /// The plan.
+    /// What the buyer subscribed to.
     pub plan: PlanCode,
     /// Who subscribed.
     pub email: Email,

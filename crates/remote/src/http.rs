@@ -42,9 +42,9 @@ pub enum Repeat {
 /// An answer about what was asked: any status but 408, 429 and 5xx.
 #[derive(Debug, Clone)]
 pub struct HttpAnswer {
-    /// The HTTP status.
+    /// Never 408, 429 or 5xx.
     pub status: u16,
-    /// The headers.
+    /// As received.
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Bytes,

@@ -27,7 +27,7 @@ pub enum FolderKind {
 }
 
 impl FolderKind {
-    /// All kinds.
+    /// Every kind once.
     pub const ALL: [FolderKind; 3] =
         [FolderKind::Dockerfile, FolderKind::CloudCode, FolderKind::CloudCodeWithPackages];
 

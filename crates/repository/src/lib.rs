@@ -43,15 +43,15 @@ const LONGEST_PROBLEM: usize = 300;
 /// The three files of a managed repository.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// [`PACKAGE`].
+    /// The file at [`PACKAGE`].
     pub package: FileContent,
-    /// [`CONFIG`].
+    /// The file at [`CONFIG`].
     pub config: FileContent,
-    /// [`WORKFLOW`].
+    /// The file at [`WORKFLOW`].
     pub workflow: FileContent,
 }
 
-/// The content of a file.
+/// What reading a file gave.
 #[derive(Debug, Clone, Default)]
 pub enum FileContent {
     /// There is no such file.
@@ -59,7 +59,7 @@ pub enum FileContent {
     Missing,
     /// The file is there and cannot be read, for this reason.
     Unreadable(String),
-    /// The text of the file.
+    /// UTF-8 of at most [`LARGEST_FILE`] bytes.
     Text(String),
 }
 

@@ -94,7 +94,7 @@ impl SshFolder {
         file?.write_all(content.as_bytes())
     }
 
-    /// The folder.
+    /// It is removed with this value.
     pub fn path(&self) -> &Path {
         &self.0
     }

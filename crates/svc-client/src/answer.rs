@@ -12,7 +12,7 @@ const LARGEST_BODY: usize = 64 << 20;
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The headers.
+    /// As received. Those of interest are read by methods.
     pub headers: HeaderMap,
     /// The body. What follows after 64 MiB is cut off.
     pub body: Vec<u8>,

@@ -17,7 +17,7 @@ const LADDER: &str = "Apple chooses the shares of a release in phases: 1, 2, 5, 
 /// A step of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AppStoreStep {
-    /// A step of the upload.
+    /// Bring the file to Apple.
     Upload(upload::UploadStep),
     /// Check what can be read, before anything is sent.
     Check,

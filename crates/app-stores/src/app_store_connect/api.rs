@@ -86,7 +86,7 @@ impl Api {
     }
 }
 
-/// The API as it is for one key.
+/// Signs each request with one key.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyedApi<'a> {
     api: &'a Api,

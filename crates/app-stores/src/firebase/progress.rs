@@ -30,7 +30,7 @@ pub struct FirebaseProgress {
     pub(super) polls: u32,
 }
 
-/// A release in Firebase.
+/// What Firebase made of the uploaded file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FirebaseRelease {

@@ -72,7 +72,7 @@ pub(super) struct EditFindings {
     pub shown: Option<Shown>,
 }
 
-/// A resumable upload.
+/// An upload in parts, which goes on after a failure where Google's bytes end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ResumableUpload {
     pub session: UploadAddress,

@@ -6,7 +6,7 @@ use contract::publishing::Percent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A release of a track.
+/// One version of an app in a track, as the API of Google Play writes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrackRelease {

@@ -26,7 +26,6 @@ pub struct TestflightProgress {
     pub(super) is_abandoned: bool,
 }
 
-/// A group of testers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TesterGroup {

@@ -8,7 +8,7 @@ use contract::releases::PublicationState;
 /// A step of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TestflightStep {
-    /// A step of the upload.
+    /// Bring the file to Apple.
     Upload(upload::UploadStep),
     /// Find the groups, before anything is sent.
     FindGroups,

@@ -308,7 +308,7 @@ impl<T> Default for Items<T> {
     }
 }
 
-/// The result of a mutation.
+/// The field of a mutation, which each document names `result`.
 #[derive(Deserialize)]
 pub struct MutationResult<T> {
     pub result: T,

@@ -8,7 +8,7 @@ use std::{fmt, time::Duration};
 pub(super) enum DaemonFailure {
     /// No answer, half of one, or one that cannot be read.
     Unreachable(String),
-    /// The daemon answered with a failure.
+    /// The daemon understood the request, and refused it or did not succeed.
     Answer {
         /// The HTTP status. `None`: the failure came in a stream that had begun well.
         status: Option<u16>,

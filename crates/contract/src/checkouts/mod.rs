@@ -215,7 +215,7 @@ records! {
         current_period_end: Option<Timestamp>,
     }
 
-    /// A checkout.
+    /// A payment of a buyer: for a sum, for a plan, or for an order in a shop.
     pub struct Checkout {
         id: CheckoutId,
         reference: Reference,
@@ -235,7 +235,7 @@ records! {
         /// How much the provider gave back, in the minor unit.
         refunded_amount: u64,
         dispute: Option<DisputeState>,
-        /// The provider's id of the payment.
+        /// How the provider names the payment. Null until it knows of one.
         provider_payment_id: Option<String>,
         /// The code of the order in the shop.
         order_code: Option<String>,
@@ -257,7 +257,7 @@ records! {
         id: SubscriptionId,
         app_id: AppId,
         provider: PaymentProvider,
-        /// The provider's id of it.
+        /// `SUB_…` at Paystack, `sub_…` at Stripe.
         provider_id: String,
         /// Null until the provider was asked.
         email: Option<Email>,
@@ -318,14 +318,14 @@ pub enum CheckoutFlow {
 )]
 #[serde(rename_all = "camelCase")]
 pub enum PaymentProvider {
-    /// Paystack.
+    /// The buyer pays through Paystack.
     Paystack,
-    /// Stripe.
+    /// The buyer pays through Stripe.
     Stripe,
 }
 
 impl PaymentProvider {
-    /// All providers.
+    /// Every provider once.
     pub const ALL: [PaymentProvider; 2] = [PaymentProvider::Paystack, PaymentProvider::Stripe];
 
     /// The provider's name on the wire, which is also that of the kind of its credentials.

@@ -50,12 +50,12 @@ pub struct ShippingAddress {
     /// What else the address needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line2: Option<Name>,
-    /// The city.
+    /// The city, town or village.
     pub city: Name,
     /// The province or state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub province: Option<Name>,
-    /// The postal code.
+    /// As the country writes it. Some countries have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub postal_code: Option<Name>,
     /// Two capital letters of ISO 3166, such as `NG`.

@@ -43,7 +43,7 @@ pub enum Access {
     Operation(Spec),
 }
 
-/// The content of a body.
+/// What a request or an answer carries.
 #[derive(Clone, Copy)]
 pub enum BodyContent {
     /// No body.
@@ -81,7 +81,7 @@ impl Success {
     }
 }
 
-/// An endpoint.
+/// What the router and the documents know of one address outside the functions.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
     /// The name in documents, in the log and in metrics.

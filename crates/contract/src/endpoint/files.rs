@@ -68,7 +68,7 @@ edge_endpoints! {
         ],
     }
 
-    /// Download a backup.
+    /// Download the data of a backup.
     "downloadBackup": Get "/api/v1/backups/{backupId}/download" => DownloadBackup
     {
         access: SignedAddress,

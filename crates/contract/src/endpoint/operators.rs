@@ -72,13 +72,13 @@ pub enum ReadyState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
-    /// The store.
+    /// Whether the store takes changes.
     pub store: StoreCheck,
-    /// The actors.
+    /// Whether actors gave up or are stuck.
     pub actors: ActorsCheck,
     /// The container engine.
     pub engine: EngineCheck,
-    /// The clock.
+    /// Whether the clock jumped.
     #[serde(default)]
     pub clock: ClockCheck,
 }

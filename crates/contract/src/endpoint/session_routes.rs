@@ -71,7 +71,7 @@ edge_endpoints! {
         errors: [Invalid "a parameter is missing or invalid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
     }
 
-    /// Sign up.
+    /// Make an account and begin a session.
     "signUp": Post "/backend/users" => SignUp
     {
         access: Application,
@@ -205,19 +205,19 @@ records! {
         session_token: Option<String>,
     }
 
-    /// A pointer to a user.
+    /// How Parse client libraries write a reference to a user.
     pub struct UserPointer {
-        /// `Pointer`.
+        /// Always `Pointer`.
         #[serde(rename = "__type")]
         kind: String,
-        /// `_User`.
+        /// Always `_User`.
         class_name: String,
         object_id: UserId,
     }
 
     /// A timestamp, in the format of Parse client libraries.
     pub struct ParseDate {
-        /// `Date`.
+        /// Always `Date`.
         #[serde(rename = "__type")]
         kind: String,
         iso: Timestamp,

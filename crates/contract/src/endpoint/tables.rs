@@ -163,7 +163,7 @@ macro_rules! edge_endpoints {
             pub struct $endpoint;
 
             impl $endpoint {
-                /// The declaration.
+                /// What the router and the documents know of the endpoint.
                 pub const DECLARATION: $crate::endpoint::Endpoint = $crate::endpoint::Endpoint {
                     name: $name,
                     method: $crate::endpoint::Method::$method,

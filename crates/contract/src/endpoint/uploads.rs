@@ -95,7 +95,7 @@ pub struct UploadUrlRequest {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildOfRunner {
-    /// The build.
+    /// A build that this runner claimed, and that has not ended.
     pub build_id: BuildId,
     /// The key of the runner.
     pub runner: RunnerKey,
@@ -151,7 +151,7 @@ pub struct UploadUrl {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Received {
-    /// The artifact.
+    /// The artifact of the upload URL.
     pub artifact_id: ArtifactId,
     /// The number of bytes that are stored durably.
     pub received: u64,
@@ -196,12 +196,12 @@ impl FinalizeRequest {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReleaseRequest {
-    /// The channel.
+    /// The channel of which it becomes the current release, once it is published.
     pub channel: Channel,
     /// The default is the artifact's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionName>,
-    /// The release notes.
+    /// What is new, for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
     /// The targets to publish the release to. The default is none.

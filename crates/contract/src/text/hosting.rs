@@ -29,7 +29,7 @@ texts! {
         if host && path.split('/').all(part) && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a repository such as registry.example.com/team/name, without a tag".into()) }
     };
 
-    /// The tag of an image.
+    /// A tag under which a registry finds an image, such as `1.4.2`.
     ImageTag,
     schema: {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"},
     rule: |text| {

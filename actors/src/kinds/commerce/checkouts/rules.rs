@@ -114,7 +114,7 @@ pub enum Price {
         #[serde(default)]
         currency: Option<Currency>,
     },
-    /// From the shop.
+    /// The shop adds up the lines, with taxes and shipping.
     #[serde(rename_all = "camelCase")]
     Shop {
         channel: CommerceChannelId,
@@ -148,7 +148,7 @@ impl Price {
 /// An order in the shop that can be paid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShopOrder {
-    /// The shop's id of it.
+    /// How the API of the shop names it.
     pub id: String,
     /// What buyers and shopkeepers see.
     pub code: String,

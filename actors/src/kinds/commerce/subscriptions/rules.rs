@@ -41,7 +41,7 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: HOUR
 pub struct State {
     pub app_id: AppId,
     pub provider: PaymentProvider,
-    /// The provider's id of it.
+    /// `SUB_…` at Paystack, `sub_…` at Stripe.
     pub provider_id: String,
     /// What the provider said last. `None`: it was not asked yet.
     pub seen: Option<Subscription>,

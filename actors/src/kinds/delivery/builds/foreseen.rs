@@ -8,7 +8,7 @@ use contract::{
 };
 use repository::CONFIG;
 
-/// A build that is wanted.
+/// What somebody asks to be built, before there is a build.
 pub(crate) struct WantedBuild<'a> {
     pub platform: Platform,
     pub profile: &'a str,

@@ -154,7 +154,7 @@ pub enum Effect {
     Find,
     /// See how far the run is.
     Follow,
-    /// Cancel the run.
+    /// Tell the CI to end a run that nobody wants any more.
     CancelRun,
 }
 

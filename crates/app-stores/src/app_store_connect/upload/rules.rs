@@ -16,7 +16,6 @@ const MOST_LOOKS: u32 = 10;
 /// How many places for the file may expire.
 pub(super) const MOST_PLACES: usize = 5;
 
-/// A step of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UploadStep {
     /// Find the app by its bundle identifier.
