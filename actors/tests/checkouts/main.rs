@@ -12,10 +12,13 @@
 #[path = "../support/life.rs"]
 mod life;
 
+mod inputs;
 mod market;
 mod owners;
+mod purchases;
 mod random;
 mod states;
 mod subscriptions;
+mod till;
 mod unsettled;
 mod world;

@@ -2,7 +2,8 @@
 
 use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
-    world::{ALL, HOUR, Of, Scene, a_moment, app, checkout, clock, life, reference, until},
+    purchases::{ALL, Of},
+    world::{HOUR, Scene, a_moment, app, checkout, clock, life, reference, until},
 };
 use actors::{
     functions::commerce::checkouts::verify_checkout,

@@ -3,7 +3,8 @@
 
 use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
-    world::{ALL, HOUR, Of, Scene, checkout, clock, life, reference},
+    purchases::{ALL, Of},
+    world::{HOUR, Scene, checkout, clock, life, reference},
 };
 use actors::{
     functions::commerce::checkouts::verify_checkout,

@@ -3,7 +3,8 @@
 use super::{
     market::{Fault, Market, Step, price},
     owners::{is_paid, is_settled_once, run},
-    world::{ALL, HOUR, Of, a_moment, app, checkout, clock, life, reference, until},
+    purchases::{ALL, Of},
+    world::{HOUR, a_moment, app, checkout, clock, life, reference, until},
 };
 use actors::{
     functions::commerce::checkouts::unsettled::{Whole, refuse_unsettled},

@@ -1,6 +1,10 @@
 //! Owners of checkouts over the model of the world outside, in lives that end without warning.
 
-use super::market::{Market, Till};
+use super::{
+    market::Market,
+    purchases::{Of, channel, price},
+    till::Till,
+};
 pub use crate::life::a_moment;
 use crate::life::open;
 use actix_rt::{Arbiter, System};
@@ -10,7 +14,7 @@ use actors::{
     functions::people::accounts::registration::new_registration,
     kinds::{
         commerce::{
-            checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, Price, RequestId, State},
+            checkouts::{CheckoutIndex, Checkouts, Command, New, Ordered, RequestId, State},
             commerce_channels::{self, CommerceChannels},
             subscriptions::{self, Subscriptions},
         },
@@ -28,13 +32,11 @@ use actors::{
 };
 use container_engine::fake::Fake;
 use contract::{
-    AppId, CheckoutId, CommerceChannelId, CredentialId, Fault, Id, OrganizationId, ProjectId,
-    SubscriptionId, Timestamp, UserId,
+    AppId, CheckoutId, CredentialId, Fault, Id, OrganizationId, ProjectId, SubscriptionId,
+    Timestamp, UserId,
     authentication::Tier,
     checkouts::{ChannelCheck, CheckoutState, Customer, PaymentProvider, Reference},
-    money::Amount,
     projects::{Project, ProjectState},
-    text::PlanCode,
 };
 use payments::{PaystackKey, Provider, SecretText, StripeKey};
 use serde_json::json;
@@ -56,10 +58,6 @@ pub fn app() -> AppId {
     Id::of(Ulid(3))
 }
 
-fn channel() -> CommerceChannelId {
-    Id::of(Ulid(5))
-}
-
 /// The n-th checkout.
 pub fn checkout(n: u128) -> CheckoutId {
     Id::of(Ulid(100 + n))
@@ -72,52 +70,6 @@ pub fn reference(n: u128) -> Reference {
 /// A clock in the year 2026.
 pub fn clock() -> ManualClock {
     ManualClock::new(Timestamp::from_millis(1_767_225_600_000))
-}
-
-/// What is paid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    Lines,
-    Plan,
-    Shop,
-    PlanInShop,
-}
-
-pub const ALL: [Of; 4] = [Of::Lines, Of::Plan, Of::Shop, Of::PlanInShop];
-
-impl Of {
-    pub fn is_plan(self) -> bool {
-        matches!(self, Of::Plan | Of::PlanInShop)
-    }
-
-    pub fn is_order(self) -> bool {
-        matches!(self, Of::Shop | Of::PlanInShop)
-    }
-}
-
-fn price(of: Of) -> Price {
-    match of {
-        Of::Lines => {
-            let unit = Amount::new(500).unwrap();
-            let line = payments::Line { name: "Tea".into(), unit, quantity: 2 };
-            Price::Lines { lines: vec![line], currency: "EUR".parse().unwrap() }
-        }
-        Of::Plan => Price::Plan { code: plan(), expected: None, currency: None },
-        Of::Shop | Of::PlanInShop => Price::Shop {
-            channel: channel(),
-            lines: vec![commerce::Line {
-                variant: commerce::Variant::Sku("tea".into()),
-                quantity: 2,
-            }],
-            shipping_address: None,
-            shipping_method: None,
-            plan: of.is_plan().then(plan),
-        },
-    }
-}
-
-fn plan() -> PlanCode {
-    "PLN_gold".parse().unwrap()
 }
 
 /// One life of the platform. It ends without warning when the test returns; the store stays.

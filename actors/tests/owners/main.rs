@@ -20,6 +20,7 @@ mod harness;
 mod instances;
 mod jobs;
 mod machine;
+mod model;
 mod recipes;
 mod scene;
 mod states;

@@ -80,23 +80,23 @@ fn asked(pace: Pace) -> Outcome<Vec<Row>> {
 async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
     let random = Random::default();
     let (id, subscription): (CheckoutId, SubscriptionId) = (random.id(now()), random.id(now()));
-    let reference = Reference(id);
+    let checkout = settled_checkout(app_id, Reference(id), subscription)?;
+    let change = seed::put::<Checkouts>(Change::new(), id, checkout);
+    let active = active_subscription(app_id)?;
+    seed::commit(store, seed::put::<Subscriptions>(change, subscription, active)).await?;
+    Ok(Reference(id))
+}
+
+/// A checkout whose payment arrived and was settled.
+fn settled_checkout(
+    app_id: AppId,
+    reference: Reference,
+    subscription: SubscriptionId,
+) -> Outcome<checkouts::State> {
     let amount = Amount::new(1250).or_say("the amount")?;
     let total = Money { amount, currency: seed::text("EUR")? };
-    let payment = Payment {
-        reference: Some(reference.to_string()),
-        status: PaymentStatus::Paid,
-        amount: Some(total.clone()),
-        paid_at: Some(now()),
-        id: Some("4099260516".into()),
-        customer: Some("CUS_1".into()),
-        plan: None,
-        subscription: None,
-        refunded: 0,
-        dispute: None,
-    };
     let lines = vec![Line { name: "Tea".into(), unit: amount, quantity: 1 }];
-    let checkout = checkouts::State {
+    Ok(checkouts::State {
         app_id,
         provider: PaymentProvider::Paystack,
         ordered: Ordered {
@@ -108,7 +108,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         },
         request: None,
         state: CheckoutState::Settled,
-        total: Some(total),
+        total: Some(total.clone()),
         lines,
         building: Default::default(),
         order: None,
@@ -119,7 +119,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
             access_code: None,
             expires_at: None,
         }),
-        payment: Some(payment),
+        payment: Some(paid(reference, total)),
         looked_at: Some(now()),
         looking: false,
         attempt: None,
@@ -136,7 +136,25 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         settled_at: Some(now()),
         created_at: now(),
         expires_at: now(),
-    };
+    })
+}
+
+fn paid(reference: Reference, amount: Money) -> Payment {
+    Payment {
+        reference: Some(reference.to_string()),
+        status: PaymentStatus::Paid,
+        amount: Some(amount),
+        paid_at: Some(now()),
+        id: Some("4099260516".into()),
+        customer: Some("CUS_1".into()),
+        plan: None,
+        subscription: None,
+        refunded: 0,
+        dispute: None,
+    }
+}
+
+fn active_subscription(app_id: AppId) -> Outcome<subscriptions::State> {
     let seen = Subscription {
         id: "SUB_1".into(),
         plan: seed::text("PLN_1")?,
@@ -146,7 +164,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         said: "active".into(),
         renewal_failure: None,
     };
-    let kept = subscriptions::State {
+    Ok(subscriptions::State {
         app_id,
         provider: PaymentProvider::Paystack,
         provider_id: seen.id.clone(),
@@ -160,10 +178,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         untold: false,
         due: None,
         created_at: now(),
-    };
-    let change = seed::put::<Checkouts>(Change::new(), id, checkout);
-    seed::commit(store, seed::put::<Subscriptions>(change, subscription, kept)).await?;
-    Ok(reference)
+    })
 }
 
 /// Pages that are opened.

@@ -22,4 +22,5 @@ mod crashes;
 mod firebase;
 mod play;
 mod refusals;
+mod uploads;
 mod world;

@@ -7,67 +7,14 @@
     reason = "tests say so by failing"
 )]
 
+mod items;
+
 use data_encoding::HEXLOWER;
+use items::{Item, Sum, group, item, k, name};
 use proptest::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, io::BufReader, ops::Deref, path::Path, sync::Arc};
-use store::{Change, Claims, Entries, Memory, Merge, Record, Store, StoreError};
+use store::{Change, Memory, Record, Store, StoreError};
 use tempfile::TempDir;
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Item {
-    group: String,
-    name: Option<String>,
-}
-
-store::entries! { enum ItemIndex of Item { Group { group: String } = "group" } }
-store::claims! { enum ItemClaim of Item { Name { name: String } = "name" } }
-
-fn group(group: &str) -> ItemIndex {
-    ItemIndex::Group { group: group.into() }
-}
-
-fn name(name: &str) -> ItemClaim {
-    ItemClaim::Name { name: name.into() }
-}
-
-impl Record for Item {
-    const TREE: &'static str = "item";
-    const SCHEMA: u16 = 2;
-    type Key = String;
-    type Content = Self;
-    fn index(item: &Self) -> Entries<Self> {
-        Entries::default().and(group(&item.group))
-    }
-    fn claims(item: &Self) -> Claims<Self> {
-        Claims::default().and_all(item.name.as_deref().map(name))
-    }
-    fn upgrade(from: u16, old: serde_json::Value) -> Result<Self, StoreError> {
-        assert_eq!(from, 1);
-        Ok(Item { group: old["team"].as_str().unwrap().into(), name: None })
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Sum(i64);
-
-impl Record for Sum {
-    const TREE: &'static str = "sum";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
-}
-
-impl Merge for Sum {
-    type Delta = i64;
-    fn merge(old: Option<Self>, delta: &i64) -> Option<Self> {
-        Some(Sum(old.map_or(0, |s| s.0) + delta)).filter(|s| s.0 != 0)
-    }
-}
-
-fn k(key: &str) -> String {
-    key.into()
-}
 
 const KINDS: [&str; 2] = [Item::TREE, Sum::TREE];
 
@@ -128,10 +75,6 @@ promises! {
 fn run(test: impl Future<Output = ()>) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(4).build().unwrap().block_on(test);
-}
-
-fn item(group: &str, name: Option<&str>) -> Item {
-    Item { group: group.into(), name: name.map(Into::into) }
 }
 
 /// The keys of the items of a group, last first.
