@@ -10,10 +10,8 @@ use super::{
 };
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use actors::{
-    functions::delivery::{
-        artifacts::{download_url, endpoints::check_reachable},
-        releases::artifact_for,
-    },
+    call::lookup::check_reachable,
+    functions::delivery::{artifacts::download_url, releases::artifact_for},
     kinds::{delivery::releases::Releases, people::apps::Apps},
 };
 use contract::{

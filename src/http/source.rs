@@ -10,11 +10,8 @@ use super::{
 use crate::adapters::archive::ArchiveError;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
-    call::rate_limit::RateKey,
-    functions::{
-        delivery::artifacts::endpoints::check_reachable,
-        hosting::deployments::folder::signed_object,
-    },
+    call::{lookup::check_reachable, rate_limit::RateKey},
+    functions::hosting::deployments::folder::signed_object,
     kinds::{
         delivery::artifacts::address::{self, Use},
         people::tenant::tenant,

@@ -16,8 +16,11 @@ use actix_web::{
     web,
 };
 use actors::{
-    call::rate_limit::{Allowance, RateKey},
-    functions::delivery::artifacts::endpoints::{self, check_reachable, durable_offset},
+    call::{
+        lookup::check_reachable,
+        rate_limit::{Allowance, RateKey},
+    },
+    functions::delivery::artifacts::endpoints::{self, durable_offset},
     kinds::delivery::artifacts::{
         StoredArtifact,
         address::{self, Use},

@@ -13,13 +13,19 @@ use crate::{
     },
     runtime::resource::Resource,
 };
-use contract::{Fault, Subject};
+use contract::{AppId, Fault, Subject};
 use store::{Change, Snapshot};
 
 /// Finds the object and its ancestors. A deleted object is not found.
 pub fn find(world: &World, caller: &Caller, subject: Subject) -> Result<Ancestry, Fault> {
     let personal = caller.user.as_ref().map(|user| user.account.state.personal);
     Ancestry::of(&world.store, subject, personal)
+}
+
+/// Checks that the app and its ancestors are not deleted, before bytes of the app are sent or fetched.
+pub fn check_reachable(world: &World, app: AppId) -> Result<(), Fault> {
+    let found = find(world, &Caller::default(), Subject::App(app));
+    found.map(drop).map_err(|_| Fault::NotFound("artifact"))
 }
 
 impl Ancestry {

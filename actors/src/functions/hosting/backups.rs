@@ -4,18 +4,18 @@ use super::instances::only_instance;
 use crate::{
     call::{
         context::Call,
+        lookup::check_reachable,
         platform::{DOWNLOAD_LIFETIME, Platform},
     },
-    functions::delivery::artifacts::endpoints::check_reachable,
     kinds::{
         delivery::artifacts::address::{self, Use},
         hosting::{
             backups::{
                 Backups, Command, State,
+                begin::{begin, database_name},
                 effects::instance_of_backup,
                 restore_check::{NOT_TOLD, tells_health},
-                rules::{BackupClaim, taken},
-                schedule::{begin, database_name},
+                rules::{BackupClaim, in_use},
             },
             instances::{InitialRestore, Instance, Instances, Service, database::role},
         },
@@ -59,7 +59,7 @@ async fn back_up(
     world.ports.machine.check_room(0)?;
     let store = &world.store;
     if store.holder(&BackupClaim::of(id, kind))?.is_some() {
-        return Err(taken());
+        return Err(in_use());
     }
     let backup: BackupId = world.ports.random.id(cx.now);
     let begin = begin(backup, (id, instance), kind, (None, verify), cx.now);

@@ -5,11 +5,7 @@ use super::{
     origin::{Origin, origin_of},
 };
 use crate::{
-    call::{
-        context::{Call, Caller},
-        lookup,
-        platform::Platform,
-    },
+    call::{context::Call, platform::Platform},
     functions::delivery::{
         releases::build_up::{bring_to_release, check_release_request},
         trusted_publishers::exchange::pin,
@@ -28,7 +24,7 @@ use crate::{
     runtime::resource::Input,
 };
 use contract::{
-    AppId, ArtifactId, BuildId, Fault, Serves, Subject, Timestamp,
+    ArtifactId, BuildId, Fault, Serves, Timestamp,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     endpoint::{
         CreateUploadUrl, Created, FinalizeArtifact, FinalizeRequest, PART_SIZE, UploadUrl,
@@ -264,12 +260,6 @@ async fn finalize(
 
 pub fn read_upload(world: &World, id: ArtifactId) -> Result<Snapshot<Artifacts>, Fault> {
     world.store.get::<Artifacts>(&id)?.ok_or(Fault::NotFound("artifact"))
-}
-
-/// Checks that the app and its ancestors are not deleted, before bytes are sent or fetched.
-pub fn check_reachable(world: &World, app: AppId) -> Result<(), Fault> {
-    let found = lookup::find(world, &Caller::default(), Subject::App(app));
-    found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
 }
 
 impl Serves<FinalizeArtifact> for Platform {

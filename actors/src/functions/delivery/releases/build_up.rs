@@ -3,7 +3,7 @@
 
 use super::{
     commands::{self, NewRelease, of_version},
-    settled_release,
+    idle_release,
 };
 use crate::{
     call::{authz::authorize, context::Call, lookup},
@@ -79,7 +79,7 @@ async fn try_bring_to_release(
     let version = version.ok_or(Fault::Internal)?;
     let id = make_or_join(cx, artifact, request, &version).await?.release.id;
     cx.note(&id.to_string());
-    match settled_release(&cx.world, id).await {
+    match idle_release(&cx.world, id).await {
         // The artifact joined the release; another caller deleted the release since.
         Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
         Err(fault) => Err(fault),

@@ -119,7 +119,7 @@ impl Serves<CheckRelease> for Platform {
 }
 
 /// The release when its targets have answered, at most after [`PUBLISH_WITHIN`].
-pub(super) async fn settled_release(world: &World, id: ReleaseId) -> Result<Release, Fault> {
+pub(super) async fn idle_release(world: &World, id: ReleaseId) -> Result<Release, Fault> {
     let state = world.to::<Releases>(id).idle_or_late(PUBLISH_WITHIN).await?;
     Ok(state.release.clone())
 }

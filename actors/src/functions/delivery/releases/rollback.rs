@@ -1,6 +1,6 @@
 //! Rolls a release back, and shows before what its targets will really do.
 
-use super::{PUBLISH_WITHIN, read_release, settled_release};
+use super::{PUBLISH_WITHIN, idle_release, read_release};
 use crate::{
     call::{context::Call, platform::Platform},
     functions::delivery::publications::{poll, wait_until_fulfilled},
@@ -77,7 +77,7 @@ impl Serves<RollbackRelease> for Platform {
         self.world.to::<Releases>(release.id).wait_idle(PUBLISH_WITHIN).await?;
         let asked: Vec<_> = in_stores.into_iter().chain(restore).collect();
         wait_until_fulfilled(&self.world, &asked).await?;
-        let now = settled_release(&self.world, to.map_or(release.id, |to| to.id)).await?;
+        let now = idle_release(&self.world, to.map_or(release.id, |to| to.id)).await?;
         let reply = Rollback { release: now, dry_run: false, plan };
         cx.finish(&reply);
         Ok(reply)

@@ -16,7 +16,7 @@ use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
         hosting::instances::{
-            Command, Instance, Instances, instance_of_app, rules::taken, view::view,
+            Command, Instance, Instances, instance_of_app, rules::app_has_one, view::view,
         },
         world::World,
     },
@@ -56,7 +56,7 @@ async fn create_instance(
     if let Some(app) = new.app_id
         && instance_of_app(&platform.world.store, app, new.kind)?.is_some()
     {
-        return Err(taken(new.kind));
+        return Err(app_has_one(new.kind));
     }
     let id: InstanceId = platform.world.ports.random.id(cx.now);
     let creation = creation(platform, cx, id, new)?;

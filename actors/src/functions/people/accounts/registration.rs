@@ -13,7 +13,7 @@ use crate::{
         people::{
             accounts::{
                 Account, AccountClaim, Accounts, Registration, Reset,
-                rules::{has_administrator, taken},
+                rules::{email_taken, has_administrator},
                 session::digest,
             },
             organizations::{Member, Organization},
@@ -47,7 +47,7 @@ async fn register(
     complete: impl FnOnce(&mut Account),
 ) -> Result<SignedIn, Fault> {
     if account_of(&platform.world, &person.email)?.is_some() {
-        return Err(taken());
+        return Err(email_taken());
     }
     let user: UserId = platform.world.ports.random.id(cx.now);
     let password_hash = hash_password(cx, person.password).await?;
@@ -150,7 +150,7 @@ impl Serves<RegisterUser> for Platform {
 impl Serves<CreateUser> for Platform {
     async fn serve(&self, cx: &Call, p: CreateUser) -> Result<CreatedUser, Fault> {
         if account_of(&self.world, &p.email)?.is_some() {
-            return Err(taken());
+            return Err(email_taken());
         }
         let random = &self.world.ports.random;
         let secret = || random.secret("", 40).map_err(|e| internal(&e));

@@ -4,7 +4,6 @@ pub(crate) mod current;
 mod effects;
 pub(crate) mod policy;
 pub(crate) mod rules;
-mod settle;
 pub(crate) mod transitions;
 
 pub use current::Current;

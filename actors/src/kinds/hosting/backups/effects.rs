@@ -1,9 +1,8 @@
 //! Performs the effects of a backup.
 
 use super::{
-    restore_check,
+    restore_check, retention,
     rules::{Backups, Effect, Outcome, State},
-    schedule,
 };
 use crate::{
     kinds::{
@@ -47,7 +46,7 @@ pub(super) async fn perform(
             Ok(Outcome::Disposed)
         }
         Effect::Thin => {
-            schedule::apply_retention(&world, &kept.state).await?;
+            retention::apply_retention(&world, &kept.state).await?;
             Ok(Outcome::Thinned)
         }
         Effect::Clean | Effect::Discard => {

@@ -1,10 +1,11 @@
 //! Backups of instances' databases.
 
+pub(crate) mod begin;
 pub(crate) mod effects;
 pub(crate) mod restore_check;
+mod retention;
 pub(crate) mod rules;
-pub(crate) mod schedule;
 
+pub use begin::{begin, databases};
 pub(crate) use restore_check::turns as restore_check_turns;
 pub use rules::{BackupClaim, BackupIndex, Backups, Begin, Command, Effect, Outcome, State};
-pub use schedule::{begin, databases};

@@ -150,7 +150,8 @@ impl Child for Backups {
     }
 }
 
-pub(crate) fn taken() -> Fault {
+/// Another backup or a restore has the database.
+pub(crate) fn in_use() -> Fault {
     Fault::NotNow("this database is being dumped or put back already; wait for that".into())
 }
 
@@ -188,7 +189,7 @@ impl Resource for Backups {
         let running =
             state.backup.state == BackupState::Running || is_running(&state.backup.restore);
         let of = BackupClaim::of(state.backup.instance_id, state.backup.kind);
-        (running && !state.removing).then(|| Unique::new(of, taken)).into_iter().collect()
+        (running && !state.removing).then(|| Unique::new(of, in_use)).into_iter().collect()
     }
 
     fn next(state: &State) -> Option<Work<Effect>> {

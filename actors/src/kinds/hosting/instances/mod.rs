@@ -31,7 +31,6 @@
 //! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.
 
-mod commands;
 pub(crate) mod container_spec;
 pub mod database;
 pub(crate) mod history;
@@ -42,6 +41,7 @@ pub(crate) mod record;
 mod route;
 pub(crate) mod rules;
 pub(crate) mod secrets;
+mod transitions;
 pub(crate) mod view;
 
 pub use container_spec::{container, secret};

@@ -200,7 +200,8 @@ impl InstanceClaim {
     }
 }
 
-pub(crate) fn taken(kind: InstanceKind) -> Fault {
+/// The app has an instance of this kind.
+pub(crate) fn app_has_one(kind: InstanceKind) -> Fault {
     Fault::Exists(match kind {
         InstanceKind::Backend => "this app has a backend instance already; change that one, or leave out appId for a new app"
             .into(),
@@ -266,8 +267,8 @@ impl Resource for Instances {
             return vec![];
         }
         let taken = match instance.kind {
-            InstanceKind::Backend => || taken(InstanceKind::Backend),
-            InstanceKind::Market => || taken(InstanceKind::Market),
+            InstanceKind::Backend => || app_has_one(InstanceKind::Backend),
+            InstanceKind::Market => || app_has_one(InstanceKind::Market),
         };
         vec![Unique::new(InstanceClaim::of(instance.app_id, instance.kind), taken)]
     }

@@ -215,7 +215,7 @@ impl Resource for Accounts {
         let all = [AccountClaim::email(&account.email)].into_iter().chain(resets);
         let first = account.first_administrator.then_some(AccountClaim::FirstAdministrator);
         let first = first.map(|claim| Unique::new(claim, has_administrator));
-        all.map(|claim| Unique::new(claim, taken)).chain(first).collect()
+        all.map(|claim| Unique::new(claim, email_taken)).chain(first).collect()
     }
 
     fn perform(
@@ -235,7 +235,7 @@ store::claims! {
         Email { key: String } = "email",
         /// The token of a password reset.
         Reset { digest: String } = "reset",
-        /// The first administrator.
+        /// Held by whoever used the link of the first start, so the link works once.
         FirstAdministrator = "firstAdministrator",
     }
 }
@@ -256,7 +256,7 @@ pub fn has_administrator() -> Fault {
 }
 
 /// The fault for an e-mail that already has an account.
-pub fn taken() -> Fault {
+pub fn email_taken() -> Fault {
     Fault::Exists("an account with this e-mail exists; sign in, or reset its password".into())
 }
 

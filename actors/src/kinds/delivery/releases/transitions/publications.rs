@@ -1,11 +1,13 @@
-//! What the answers of targets and the reports of publications mean for their release, and how a
+//! What the replies of targets and the reports of publications mean for their release, and how a
 //! release is rolled back. Pure.
 
-use super::{
-    current::Current,
-    rules::{Releases, State, TargetReply, Wish, name},
+use crate::{
+    kinds::delivery::releases::{
+        current::Current,
+        rules::{Releases, State, TargetReply, Wish, name},
+    },
+    runtime::resource::{Moment, Step},
 };
-use crate::runtime::resource::{Moment, Step};
 use contract::{
     Fault, PublicationId, ReleaseId, Timestamp,
     releases::{Publication, PublicationState as S, ReleaseState, Target},
@@ -31,29 +33,29 @@ pub(super) fn overall(publications: &[Publication]) -> ReleaseState {
 }
 
 impl State {
-    /// Takes the answers of the targets.
-    pub(super) fn published(
+    /// Takes the replies of the targets.
+    pub(in crate::kinds::delivery::releases) fn published(
         mut self,
         at: &Moment<Releases>,
         results: &[(PublicationId, TargetReply)],
         current: Option<&Stored<Current>>,
     ) -> Step<Releases> {
-        for (id, answer) in results {
+        for (id, reply) in results {
             let publications = &mut self.release.publications;
             let queued = publications.iter_mut().find(|p| p.id == *id && p.state == S::Queued);
             let Some(publication) = queued else { continue };
             self.unsent.remove(id);
-            if *answer == TargetReply::Begun {
+            if *reply == TargetReply::Begun {
                 continue;
             }
             publication.updated_at = at.now;
-            (publication.state, publication.url, publication.error) = match answer {
+            (publication.state, publication.url, publication.error) = match reply {
                 TargetReply::Live { url } => (S::Live, Some(url.clone()), None),
                 TargetReply::Refused(why) => (S::Failed, None, Some(why.clone())),
                 TargetReply::Begun => continue,
             };
         }
-        self.settle(at.now, current)
+        self.follow_publications(at.now, current)
     }
 
     /// Takes the report of a publication in a store. One that is being handed over reports again:
@@ -72,13 +74,17 @@ impl State {
             Some(known) => *known = reported,
             None => return Ok(Step::keep()),
         }
-        Ok(self.settle(now, current))
+        Ok(self.follow_publications(now, current))
     }
 
     /// Follows the states of the publications. A release that users get for the first time becomes
     /// the current release of its channel, unless a later one became current since somebody asked
     /// for it. A release that was superseded while it went to more targets stays superseded.
-    fn settle(mut self, now: Timestamp, current: Option<&Stored<Current>>) -> Step<Releases> {
+    fn follow_publications(
+        mut self,
+        now: Timestamp,
+        current: Option<&Stored<Current>>,
+    ) -> Step<Releases> {
         let is_waiting = self.waiting().next().is_some();
         let release = &mut self.release;
         if matches!(release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {

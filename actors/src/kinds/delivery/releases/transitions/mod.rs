@@ -1,9 +1,10 @@
 //! The state transitions of a release, by commands and by the answers of targets. Pure.
 
+mod publications;
+
 use super::{
     current::Current,
     rules::{Command, Draft, Effect, Offer, Releases, State, name},
-    settle::{is_current, overall},
 };
 use crate::{
     kinds::delivery::artifacts::{ArtifactRefs, ArtifactRefsDelta, Artifacts},
@@ -16,6 +17,7 @@ use contract::{
     publishing::{Percent, StoreOptions},
     releases::{Publication, PublicationState as S, Release, ReleaseState, Target},
 };
+use publications::{is_current, overall};
 use std::collections::BTreeSet;
 use store::{Change, Snapshot, Stored};
 

@@ -1,54 +1,14 @@
-//! How backups begin, and which backups of a schedule are kept.
+//! Which backups of a schedule are kept.
 
-use super::{Backups, Begin, Command, State};
+use super::{Backups, Command, State};
 use crate::{
-    kinds::{
-        hosting::instances::{Instance, Instances, database::role},
-        world::World,
-    },
+    kinds::{hosting::instances::Instances, world::World},
     runtime::{entries::Under, resource::Retry},
 };
-use contract::{
-    BackupId, InstanceId, Timestamp,
-    backups::{Backup, BackupKind, BackupState, RestoreState},
-    text::Identifier,
-};
+use contract::backups::{BackupState, RestoreState};
 
 /// Failed backups of a schedule that are kept, so that members see them.
 const SHOWN_FAILURES: u32 = 10;
-
-/// A backup that begins at `now`. For `keep`, see [`State::keep`].
-pub fn begin(
-    id: BackupId,
-    instance: (InstanceId, &Instance),
-    kind: BackupKind,
-    (keep, verify): (Option<u32>, bool),
-    now: Timestamp,
-) -> Begin {
-    let backup = Backup {
-        id,
-        instance_id: instance.0,
-        instance_kind: Some(instance.1.kind),
-        app_id: instance.1.app_id,
-        kind,
-        state: BackupState::Running,
-        scheduled: keep.is_some(),
-        size: None,
-        sha256: None,
-        error: None,
-        restore: None,
-        verification: None,
-        created_at: now,
-        finished_at: None,
-    };
-    Begin { backup, database: database_name(instance.1, kind), keep, verify }
-}
-
-/// The name of the database that a backup of this kind contains.
-pub(crate) fn database_name(instance: &Instance, kind: BackupKind) -> Option<Identifier> {
-    let database = instance.service(role(kind))?.live.template().database.as_ref();
-    database.map(|database| database.name.clone())
-}
 
 /// Deletes the backups beyond those that the schedule of this backup keeps.
 pub(super) async fn apply_retention(world: &World, state: &State) -> Result<(), Retry> {
@@ -110,11 +70,6 @@ fn surplus<I: Copy>(newest_first: &[(I, Worth)], keep: u32) -> Vec<I> {
         (!stays).then_some(*id)
     };
     newest_first.iter().filter_map(goes).collect()
-}
-
-pub fn databases(instance: &Instance) -> Vec<BackupKind> {
-    let all = [BackupKind::DocumentDb, BackupKind::SqlDb];
-    all.into_iter().filter(|kind| instance.service(role(*kind)).is_some()).collect()
 }
 
 #[cfg(test)]
