@@ -30,12 +30,12 @@ pub struct LoopbackRequest {
     pub within: Duration,
 }
 
-pub struct LoopbackAnswer {
+pub struct LoopbackResponse {
     pub status: u16,
     body: Bytes,
 }
 
-impl LoopbackAnswer {
+impl LoopbackResponse {
     /// The body, if it is JSON.
     pub fn json(&self) -> Option<serde_json::Value> {
         serde_json::from_slice(&self.body).ok()
@@ -60,18 +60,18 @@ impl Upstream for Loopback {
         // A healthy server may send a large answer.
         matches!(
             answer,
-            Ok(LoopbackAnswer { status: 200..=399, .. }) | Err(LoopbackError::TooLarge)
+            Ok(LoopbackResponse { status: 200..=399, .. }) | Err(LoopbackError::TooLarge)
         )
     }
 }
 
-pub async fn send(request: LoopbackRequest) -> Result<LoopbackAnswer, LoopbackError> {
+pub async fn send(request: LoopbackRequest) -> Result<LoopbackResponse, LoopbackError> {
     let within = request.within;
     tokio::time::timeout(within, exchange(request)).await.unwrap_or(Err(LoopbackError::NoAnswer))
 }
 
 /// Sends one request on its own connection.
-async fn exchange(request: LoopbackRequest) -> Result<LoopbackAnswer, LoopbackError> {
+async fn exchange(request: LoopbackRequest) -> Result<LoopbackResponse, LoopbackError> {
     let connecting = TcpStream::connect(("127.0.0.1", request.port));
     let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
     let Ok(Ok(stream)) = connected else { return Err(LoopbackError::NotConnected) };
@@ -86,7 +86,7 @@ async fn exchange(request: LoopbackRequest) -> Result<LoopbackAnswer, LoopbackEr
             true => LoopbackError::TooLarge,
             false => LoopbackError::NoAnswer,
         })?;
-        Ok(LoopbackAnswer { status, body: body.to_bytes() })
+        Ok(LoopbackResponse { status, body: body.to_bytes() })
     };
     tokio::pin!(answer);
     tokio::select! {

@@ -1,6 +1,6 @@
 //! The REST and GraphQL APIs of Parse Servers on the loopback address.
 
-use super::loopback::{self, LoopbackAnswer, LoopbackError, LoopbackRequest};
+use super::loopback::{self, LoopbackError, LoopbackRequest, LoopbackResponse};
 use actors::ports::parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts};
 use async_trait::async_trait;
 use contract::Timestamp;
@@ -84,7 +84,7 @@ async fn send(
     access: ParseAccess,
     body: Option<Value>,
     within: Duration,
-) -> Result<LoopbackAnswer, ParseError> {
+) -> Result<LoopbackResponse, ParseError> {
     let (forwarded, address) = OUR_ADDRESS;
     let mut headers = vec![
         ("x-parse-application-id", server.application_id.clone()),
@@ -110,7 +110,7 @@ fn names(list: Option<&Value>, field: &str) -> BTreeSet<String> {
 }
 
 /// The error of an answer, with Parse's code and message.
-fn failure(answer: &LoopbackAnswer) -> ParseError {
+fn failure(answer: &LoopbackResponse) -> ParseError {
     let body = answer.json().unwrap_or_default();
     let error = match body.get("error") {
         Some(Value::String(error)) => error.clone(),

@@ -118,7 +118,7 @@ impl KindVisitor for Sweeps<'_> {
 
     fn visit<R: Owned>(&mut self) -> Result<(), Infallible> {
         let world = self.world;
-        self.all.push(Box::new(move |now| Box::pin(tell_overdue::<R>(world, now))));
+        self.all.push(Box::new(move |now| Box::pin(notify_overdue::<R>(world, now))));
         Ok(())
     }
 }
@@ -126,12 +126,12 @@ impl KindVisitor for Sweeps<'_> {
 /// Tells the owners of a kind's resources whose work begins, or is over, by a time.
 type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
 
-async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fault> {
+async fn notify_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fault> {
     let store = &world.store;
     let is_certain = matches!(clock_watch::peek(store, &world.ports.clock), Ok(None));
     let mut due = store.before::<R>(&Deadline(now));
     while let Some(ids) = due.next_keys().await? {
-        let told = stream::iter(ids).map(|id| tell::<R>(world, (now, is_certain), id));
+        let told = stream::iter(ids).map(|id| notify::<R>(world, (now, is_certain), id));
         told.buffer_unordered(AT_A_TIME).for_each(ready).await;
     }
     Ok(())
@@ -139,7 +139,7 @@ async fn tell_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), Fau
 
 /// Tells the owner of a resource that its time has come. Unless the clock is certain, a resource that would
 /// be removed is not told. A record that cannot be read is passed over.
-async fn tell<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) {
+async fn notify<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) {
     let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
     let is_allowed = is_certain || !R::expires(&seen.state);
     if !is_allowed || entries::due(&seen).is_none_or(|due| due > now) {

@@ -67,7 +67,7 @@ enum Event {
     Reported(PublicationState),
     /// The withdrawal of a release that no user has got.
     Withdraw,
-    /// The first wish of a rollback is asked.
+    /// The first request of a rollback is asked.
     Asked,
     /// The artifact of the other platform joins.
     Join,
@@ -133,9 +133,11 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
             Input::Command(Command::Report { publication: Box::new(publication), current })
         }
         Event::Withdraw => Input::Command(Command::Withdraw),
-        Event::Asked => match state.wishes.first() {
-            Some(wish) => Input::Outcome(Outcome::Asked(*wish)),
-            None => Input::Outcome(Outcome::Asked(releases::Wish::Withdraw(Id::of(Ulid(99))))),
+        Event::Asked => match state.requests.first() {
+            Some(request) => Input::Outcome(Outcome::Asked(*request)),
+            None => Input::Outcome(Outcome::Asked(releases::PublicationRequest::Withdraw(Id::of(
+                Ulid(99),
+            )))),
         },
         Event::Join | Event::JoinAsReadBefore | Event::JoinTwice => {
             let (joins, before) = match event {
@@ -242,7 +244,7 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
         |p: &&Publication| matches!(p.state, PublicationState::Live | PublicationState::Halted);
     let live = publications.iter().filter(is_live).count();
     let waiting = publications.iter().any(|p| waits(state, p));
-    let pending = waiting || !state.wishes.is_empty() || !state.to_tell.is_empty();
+    let pending = waiting || !state.requests.is_empty() || !state.to_tell.is_empty();
     assert_eq!(kept.pending().is_some(), pending, "work is pending if and only if some is left");
     assert!(!waiting || new == ReleaseState::Publishing, "nobody waits for nothing: {event:?}");
     let held = (before.release.artifact_ids.len(), state.release.artifact_ids.len());
@@ -330,7 +332,7 @@ fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
     let at = Moment { id: ReleaseId::of(Ulid(7)), now: Timestamp::from_millis(2) };
     let step =
         step(&at, Some(&Kept::at_rest(state.clone())), input(Event::RollBack, &state)).unwrap();
-    let restore = releases::Wish::Restore(Id::of(Ulid(98)));
+    let restore = releases::PublicationRequest::Restore(Id::of(Ulid(98)));
     let Next::Put(state) = &step.next else { panic!("it changes") };
     let asks = Work::now(releases::Effect::Ask(restore));
     assert_eq!(Releases::next(state), Some(asks), "the stores come first");

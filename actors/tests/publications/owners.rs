@@ -219,7 +219,7 @@ fn shows_what_is_wanted(scene: &Scene, shop: &Shop, told: &str) {
         W::Withdrawn | W::Restored => panic!("{told}: nobody wanted {:?}", state.wanted),
     };
     assert_eq!(shop.file("2").shown, shown, "{told}");
-    assert!(state.settled, "{told}");
+    assert!(state.at_rest, "{told}");
 }
 
 #[test]

@@ -209,13 +209,13 @@ fn done(progress: &Progress) -> usize {
 fn advanced(done: usize, order: &PublicationOrder) -> Advanced {
     let progress = json!({"googlePlay": {"polls": done.min(5)}});
     let (state, next) = match order.wanted {
-        DesiredState::Halted | DesiredState::Withdrawn => (S::Halted, NextStep::Settled),
+        DesiredState::Halted | DesiredState::Withdrawn => (S::Halted, NextStep::Done),
         DesiredState::Released(_) | DesiredState::Restored => match done {
             0 => (S::Queued, NextStep::After(Duration::from_millis(200))),
             1 => (S::Uploading, NextStep::Now),
             2 | 3 => (S::Processing, NextStep::After(Duration::from_millis(200))),
             4 => (S::InReview, NextStep::After(Duration::from_millis(200))),
-            _ => (S::Live, NextStep::Settled),
+            _ => (S::Live, NextStep::Done),
         },
     };
     Advanced {

@@ -109,7 +109,7 @@ fn input(event: Event, state: &State) -> Input<Publications> {
             error: (now == S::Failed).then(|| "the store says no".into()),
             next: match (more, now) {
                 (true, _) => NextStep::Now,
-                (false, S::Live | S::Halted) => NextStep::Settled,
+                (false, S::Live | S::Halted) => NextStep::Done,
                 (false, _) => NextStep::After(Duration::from_secs(30)),
             },
         })),
@@ -183,7 +183,7 @@ fn check(before: &State, kept: &Kept<Publications>, event: Event) {
         assert!(how, "a withdrawal is not forgotten: {event:?}");
     }
     if state.wanted != before.wanted && !matches!(event, Event::Refused) {
-        assert!(state.due.is_some() && !state.settled, "a wish is acted on: {event:?}");
+        assert!(state.due.is_some() && !state.at_rest, "a wish is acted on: {event:?}");
     }
     let share = |state: &State| match state.wanted {
         DesiredState::Released(Some(share)) => Some(share),
@@ -194,7 +194,7 @@ fn check(before: &State, kept: &Kept<Publications>, event: Event) {
     {
         assert!(less >= more, "a share only grows: {event:?}");
     }
-    let settles = state.settled && !before.settled;
+    let settles = state.at_rest && !before.at_rest;
     assert!(
         !settles || matches!(event, Event::Stepped(..) | Event::Refused | Event::GiveUp),
         "only its store settles it: {event:?}"

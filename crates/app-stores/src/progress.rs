@@ -89,5 +89,5 @@ pub enum NextStep {
     /// After a pause: the store works, or people do.
     After(Duration),
     /// Nothing is left to do until something else is wanted.
-    Settled,
+    Done,
 }

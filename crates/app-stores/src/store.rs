@@ -171,7 +171,7 @@ mod tests {
                 url: None,
                 log: vec![],
                 error: None,
-                next: NextStep::Settled,
+                next: NextStep::Done,
             })
         }
 

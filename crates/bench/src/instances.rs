@@ -33,7 +33,7 @@ const HEALTH: &str = "/bytes/20";
 /// Measured rounds.
 const ROUNDS: u64 = 30;
 /// A pause in which the service finishes the work of its start.
-const SETTLE: Duration = Duration::from_secs(3);
+const CALM_DOWN: Duration = Duration::from_secs(3);
 /// Instances that are read in turn.
 const READ: usize = 64;
 
@@ -139,7 +139,7 @@ fn reads(
             let server = start(home, engine, pace, every)?;
             wait_for(engine, begun + 1)?;
             let (load, replies) = load(&server, project, fleet)?;
-            std::thread::sleep(SETTLE);
+            std::thread::sleep(CALM_DOWN);
             answers.push(load.run(home, pace.seconds)?);
             server.stop()?;
             if every == "1" {

@@ -136,7 +136,7 @@ fn in_review(home: &Path, app: AppId, used: (CredentialId, Timestamp)) -> Outcom
             },
             wanted: everybody,
             fulfilled: Some(everybody),
-            settled: true,
+            at_rest: true,
             progress: submitted(number)?,
             unreported: false,
             due: Some(now()),

@@ -41,7 +41,7 @@ pub enum Repeat {
 
 /// An answer about what was asked: any status but 408, 429 and 5xx.
 #[derive(Debug, Clone)]
-pub struct HttpAnswer {
+pub struct RemoteResponse {
     /// Never 408, 429 or 5xx.
     pub status: u16,
     /// As received.
@@ -83,7 +83,7 @@ impl Http {
         &self,
         request: RequestBuilder,
         repeat: Repeat,
-    ) -> Result<HttpAnswer, RemoteError> {
+    ) -> Result<RemoteResponse, RemoteError> {
         let unanswered = |e: reqwest::Error| {
             let why = format!("{} does not answer: {}", self.service, causes(&e.without_url()));
             match repeat {
@@ -113,7 +113,7 @@ impl Http {
         }
         match judge(self.service, repeat, answer.status(), answer.headers(), &body) {
             Some(error) => Err(error),
-            None => Ok(HttpAnswer {
+            None => Ok(RemoteResponse {
                 status: answer.status().as_u16(),
                 headers: answer.headers().clone(),
                 body: body.freeze(),
@@ -122,7 +122,7 @@ impl Http {
     }
 }
 
-impl HttpAnswer {
+impl RemoteResponse {
     /// Whether the service did what was asked.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)

@@ -15,7 +15,7 @@ mod network;
 #[cfg(feature = "http")]
 pub use guarded::{Guarded, NoAddress};
 #[cfg(feature = "http")]
-pub use http::{Http, HttpAnswer, Repeat, WITHIN, quotation};
+pub use http::{Http, RemoteResponse, Repeat, WITHIN, quotation};
 #[cfg(feature = "http")]
 pub use look_up::look_up;
 #[cfg(feature = "http")]

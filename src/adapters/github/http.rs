@@ -79,7 +79,7 @@ impl GithubRequest {
 
 /// An answer with a status that says that GitHub understood.
 #[derive(Debug)]
-pub(super) struct GithubAnswer {
+pub(super) struct GithubResponse {
     pub status: u16,
     pub tag: Option<String>,
     /// The clock of GitHub.
@@ -104,7 +104,7 @@ impl Api {
         &self,
         request: &GithubRequest,
         token: &str,
-    ) -> Result<GithubAnswer, CiError> {
+    ) -> Result<GithubResponse, CiError> {
         self.wait_for(request.owner())?;
         let url = format!("{}{}", self.url, request.path);
         let mut sent = self.http.request(request.method.clone(), url);
@@ -139,7 +139,7 @@ impl Api {
             return Err(error);
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        Ok(GithubAnswer {
+        Ok(GithubResponse {
             status: status.as_u16(),
             tag: text(header::ETAG).map(str::to_owned),
             date: text(header::DATE).and_then(timestamp),
@@ -230,7 +230,7 @@ pub(super) fn unreadable(why: &str) -> CiError {
     CiError::Refused(format!("the answer of GitHub cannot be read: {why}"))
 }
 
-impl GithubAnswer {
+impl GithubResponse {
     /// The JSON of a successful answer.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, CiError> {
         self.accepted()?;

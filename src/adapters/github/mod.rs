@@ -66,7 +66,7 @@ impl GithubApp {
         to: &RepositoryName,
         permissions: Permissions,
         request: &GithubRequest,
-    ) -> Result<http::GithubAnswer, CiError> {
+    ) -> Result<http::GithubResponse, CiError> {
         let mut refused = None;
         loop {
             let token = self.token(to, permissions, refused.as_ref()).await?;

@@ -131,7 +131,7 @@ async fn round(
         drifted.entry(id).or_default();
     }
     for (id, lost) in &drifted {
-        tell(world, *id, lost.clone()).await;
+        notify(world, *id, lost.clone()).await;
     }
     world.engine_health.set_observed_all(drifted.len() as u64);
     orphans::remove_orphans(world, &inventory, &instances, now).await;
@@ -147,7 +147,7 @@ fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
     world.store.newest(&InstanceIndex::All, None).collect()
 }
 
-async fn tell(world: &World, id: InstanceId, lost: Vec<Role>) {
+async fn notify(world: &World, id: InstanceId, lost: Vec<Role>) {
     if let Err(fault) = world.to::<Instances>(id).ask_if_there(Command::Observe { lost }).await {
         tracing::warn!(%id, error = %fault, "an instance was not told to reconcile");
     }
@@ -199,7 +199,7 @@ async fn listen(world: Arc<World>) {
                 while let Some(Ok(event)) = events.next().await {
                     let owner = event.labels.get(names::INSTANCE);
                     if let Some(id) = owner.and_then(|id| id.parse().ok()) {
-                        tell(&world, id, Vec::new()).await;
+                        notify(&world, id, Vec::new()).await;
                     }
                 }
             }

@@ -91,7 +91,7 @@ pub(in crate::functions) async fn wait_until_fulfilled(
     world: &World,
     ids: &[PublicationId],
 ) -> Result<(), Fault> {
-    let done = |state: &State| state.settled && !state.unreported;
+    let done = |state: &State| state.at_rest && !state.unreported;
     wait_for(world, ids, WITHIN, |_, state| done(state)).await
 }
 

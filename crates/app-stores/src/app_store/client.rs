@@ -108,11 +108,11 @@ impl AppStorePublisher<'_> {
             AppStoreStep::TakeOut => self.take_out(progress).await,
             AppStoreStep::Rest => {
                 progress.is_halted = self.order.wanted == DesiredState::Halted;
-                Ok(StepReport::settled())
+                Ok(StepReport::done())
             }
             AppStoreStep::Abandon => {
                 progress.is_withdrawn = true;
-                Ok(StepReport::settled().and_say("The publication was given up before its review."))
+                Ok(StepReport::done().and_say("The publication was given up before its review."))
             }
         }
     }

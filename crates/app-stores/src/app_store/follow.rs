@@ -52,13 +52,13 @@ impl AppStorePublisher<'_> {
     ) -> Result<StepReport, RemoteError> {
         match rules::act(progress, self.order.wanted, &self.order.options) {
             Act::Wait => Ok(StepReport::after(pause(progress.stage()))),
-            Act::Settle => Ok(StepReport::settled()),
+            Act::Finish => Ok(StepReport::done()),
             Act::RestHalted => {
                 match self.order.wanted {
                     DesiredState::Withdrawn => progress.is_withdrawn = true,
                     _ => progress.is_halted = true,
                 }
-                Ok(StepReport::settled())
+                Ok(StepReport::done())
             }
             // Noted before it is done, so that it is undone even after a crash.
             Act::MeanToHold => {

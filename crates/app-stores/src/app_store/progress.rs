@@ -19,7 +19,7 @@ pub struct AppStoreProgress {
     pub(super) attached: bool,
     /// The release notes are in place.
     pub(super) noted: bool,
-    /// Whether the version is released in phases is settled.
+    /// The version says whether it is released in phases.
     pub(super) phases_set: bool,
     /// The share of the users that was wanted until users were seen to get the version.
     pub(super) share: Option<Percent>,

@@ -27,7 +27,7 @@ pub(super) enum AppStoreStep {
     Attach,
     /// Write the release notes in one language.
     Note,
-    /// Settle whether the version is released in phases.
+    /// Say whether the version is released in phases.
     SetPhases,
     /// Find or create the submission.
     OpenSubmission,
@@ -93,7 +93,7 @@ pub(super) enum Act {
     /// Look again later.
     Wait,
     /// Nothing is left to do.
-    Settle,
+    Finish,
     /// Nothing is left to do: nobody new gets the version, as is wanted.
     RestHalted,
     /// Note that the version is to stay unreleased after its approval.
@@ -131,17 +131,17 @@ pub(super) fn act(
                  remove the app from sale in App Store Connect."
                     .into(),
             ),
-            _ => Act::Settle,
+            _ => Act::Finish,
         },
         DesiredState::Withdrawn => match stage {
             Stage::InReview => Act::Cancel,
             Stage::Approved => hold(progress),
             Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
             Stage::Phased | Stage::Releasing => Act::Wait,
-            Stage::Released => Act::Settle,
+            Stage::Released => Act::Finish,
             _ => Act::RestHalted,
         },
-        DesiredState::Restored => Act::Settle,
+        DesiredState::Restored => Act::Finish,
     }
 }
 
@@ -182,7 +182,7 @@ fn release(
         }
         Stage::Paused => Act::Phase("ACTIVE"),
         Stage::Phased => Act::Wait,
-        _ => Act::Settle,
+        _ => Act::Finish,
     }
 }
 
@@ -297,21 +297,21 @@ mod tests {
             (approved, None, DesiredState::Withdrawn, &by_hand, Act::RestHalted),
             (approved, None, DesiredState::Withdrawn, &usual, Act::MeanToHold),
             ("PENDING_APPLE_RELEASE", None, DesiredState::Withdrawn, &usual, Act::Wait),
-            (ready, None, RELEASED, &usual, Act::Settle),
+            (ready, None, RELEASED, &usual, Act::Finish),
             (ready, None, DesiredState::Halted, &usual, refuse.clone()),
-            (ready, None, DesiredState::Withdrawn, &usual, Act::Settle),
+            (ready, None, DesiredState::Withdrawn, &usual, Act::Finish),
             (ready, Some("ACTIVE"), share(10), &usual, Act::Wait),
             (ready, Some("ACTIVE"), share(20), &usual, refuse.clone()),
             (ready, Some("ACTIVE"), ALL, &usual, Act::Phase("COMPLETE")),
             (ready, Some("ACTIVE"), DesiredState::Halted, &usual, Act::Phase("PAUSED")),
             (ready, Some("ACTIVE"), DesiredState::Withdrawn, &usual, Act::Phase("PAUSED")),
-            (ready, Some("ACTIVE"), DesiredState::Restored, &usual, Act::Settle),
+            (ready, Some("ACTIVE"), DesiredState::Restored, &usual, Act::Finish),
             (ready, Some("INACTIVE"), DesiredState::Halted, &usual, Act::Wait),
             (ready, Some("PAUSED"), RELEASED, &usual, Act::Phase("ACTIVE")),
             (ready, Some("PAUSED"), ALL, &usual, Act::Phase("COMPLETE")),
             (ready, Some("PAUSED"), DesiredState::Halted, &usual, Act::RestHalted),
             (ready, Some("COMPLETE"), DesiredState::Halted, &usual, refuse),
-            ("REJECTED", None, RELEASED, &usual, Act::Settle),
+            ("REJECTED", None, RELEASED, &usual, Act::Finish),
             ("REJECTED", None, DesiredState::Withdrawn, &usual, Act::RestHalted),
         ] {
             let mut progress = submitted(words, phase);

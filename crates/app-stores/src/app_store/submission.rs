@@ -144,7 +144,7 @@ impl AppStorePublisher<'_> {
             }
         }
         progress.is_withdrawn = true;
-        Ok(StepReport::settled().and_say("The version was not submitted, and stays as a draft."))
+        Ok(StepReport::done().and_say("The version was not submitted, and stays as a draft."))
     }
 
     /// Cancels the submission, unless Apple does already.

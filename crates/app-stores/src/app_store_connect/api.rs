@@ -2,7 +2,7 @@
 
 use super::{credentials::SignedTokens, refusal::AppleRefusal};
 use crate::{AppStoreConnectKey, RemoteError};
-use remote::{Http, HttpAnswer, Repeat};
+use remote::{Http, RemoteResponse, Repeat};
 use reqwest::{Method, Url, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl KeyedApi<'_> {
     pub async fn ask(
         &self,
         request: AppleRequest,
-    ) -> Result<Result<HttpAnswer, AppleRefusal>, RemoteError> {
+    ) -> Result<Result<RemoteResponse, AppleRefusal>, RemoteError> {
         let AppleRequest { method, path, query, body } = request;
         let mut url = self.api.address.clone();
         url.set_path(&path);

@@ -16,7 +16,7 @@ pub(crate) struct StepReport {
     /// The pause before the next step. `None`: at once.
     pub pause: Option<Duration>,
     /// Nothing is left to do.
-    pub is_settled: bool,
+    pub is_done: bool,
 }
 
 impl StepReport {
@@ -33,8 +33,8 @@ impl StepReport {
         StepReport { pause: Some(pause), ..StepReport::default() }
     }
 
-    pub fn settled() -> StepReport {
-        StepReport { is_settled: true, ..StepReport::default() }
+    pub fn done() -> StepReport {
+        StepReport { is_done: true, ..StepReport::default() }
     }
 
     pub fn and_say(mut self, sentence: impl Into<String>) -> StepReport {
@@ -43,8 +43,8 @@ impl StepReport {
     }
 
     pub fn next(&self) -> NextStep {
-        match (self.is_settled, self.pause) {
-            (true, _) => NextStep::Settled,
+        match (self.is_done, self.pause) {
+            (true, _) => NextStep::Done,
             (false, Some(pause)) => NextStep::After(pause),
             (false, None) => NextStep::Now,
         }

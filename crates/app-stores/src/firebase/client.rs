@@ -218,7 +218,7 @@ impl StoreClient for Firebase {
             Err(Failed::Refusal(failure)) => return Err(refused(&failure, Some(step))),
         }
         let next = match step {
-            _ if p.refused.is_some() || p.done == Some(order.wanted) => NextStep::Settled,
+            _ if p.refused.is_some() || p.done == Some(order.wanted) => NextStep::Done,
             FirebaseStep::Poll if p.release.is_none() && p.operation.is_some() => {
                 NextStep::After(p.pause())
             }

@@ -9,7 +9,7 @@ use crate::{
     google::{Google, GoogleRefusal},
 };
 use http_body_util::channel::Channel;
-use remote::{HttpAnswer, Repeat};
+use remote::{RemoteResponse, Repeat};
 use reqwest::{
     Body, Client, RequestBuilder, Url,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
@@ -119,7 +119,7 @@ impl Requests<'_> {
     async fn send(
         &self,
         build: impl Fn(&Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<HttpAnswer, Failed> {
+    ) -> Result<RemoteResponse, Failed> {
         let answer = self.google.send(self.account, Repeat::Harmless, build).await?;
         understood(answer)
     }
@@ -262,7 +262,7 @@ impl From<RemoteError> for Failed {
     }
 }
 
-fn understood(answer: HttpAnswer) -> Result<HttpAnswer, Failed> {
+fn understood(answer: RemoteResponse) -> Result<RemoteResponse, Failed> {
     match answer.is_ok() {
         true => Ok(answer),
         false => Err(Failed::Refusal(GoogleRefusal::of(&answer))),

@@ -1,7 +1,7 @@
 //! The refusals of Google's services.
 
 use crate::RemoteError;
-use remote::{HttpAnswer, quotation};
+use remote::{RemoteResponse, quotation};
 use serde::Deserialize;
 use std::fmt;
 
@@ -46,7 +46,7 @@ struct Reason {
 }
 
 impl GoogleRefusal {
-    pub fn of(answer: &HttpAnswer) -> GoogleRefusal {
+    pub fn of(answer: &RemoteResponse) -> GoogleRefusal {
         let status = answer.status;
         match serde_json::from_slice(&answer.body) {
             Ok(RefusalBody::Service { error }) => GoogleRefusal {

@@ -6,7 +6,7 @@ mod token;
 pub(crate) use failure::GoogleRefusal;
 
 use crate::{RemoteError, ServiceAccount};
-use remote::{Http, HttpAnswer, Repeat};
+use remote::{Http, RemoteResponse, Repeat};
 use reqwest::RequestBuilder;
 use std::time::Duration;
 use token::AccessTokens;
@@ -59,7 +59,7 @@ impl Google {
         account: &ServiceAccount,
         repeat: Repeat,
         build: impl Fn(&reqwest::Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<HttpAnswer, RemoteError> {
+    ) -> Result<RemoteResponse, RemoteError> {
         let token = self.tokens.get(account).await?;
         let request = build(self.http.client()).bearer_auth(token.as_str());
         let answer = self.http.send(request, repeat).await?;
@@ -76,7 +76,7 @@ impl Google {
         &self,
         account: &ServiceAccount,
         build: impl FnOnce(&reqwest::Client) -> RequestBuilder + Send,
-    ) -> Result<HttpAnswer, RemoteError> {
+    ) -> Result<RemoteResponse, RemoteError> {
         let token = self.tokens.get(account).await?;
         let request = build(self.http.client()).bearer_auth(token.as_str());
         let answer = self.http.send(request, Repeat::Harmless).await?;

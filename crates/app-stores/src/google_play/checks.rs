@@ -57,7 +57,7 @@ pub(super) async fn check(
         DesiredState::Halted | DesiredState::Withdrawn => (shown.is_some(), None),
     };
     let replaces = change::replaced(&track.releases, asked.code);
-    let (had_doubt, was_shown) = (p.is_unsettled, p.shown.is_some());
+    let (had_doubt, was_shown) = (p.is_in_doubt, p.shown.is_some());
     p.checked(EditFindings { has_file, language, replaces, shown });
     if let Some(goal) = progress::goal(asked.wish, p) {
         change::changed(&track.releases, &asked.ours(None), goal, p.replaced.as_ref())

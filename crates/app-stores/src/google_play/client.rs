@@ -257,14 +257,14 @@ fn committed(asked: &PlayOrder<'_>, goal: Goal) -> String {
 
 /// When the next step is due.
 fn due(p: &PlayProgress, wish: Wish, step: PlayStep) -> NextStep {
-    let is_done = p.edit.is_none() && !p.is_unsettled && p.done == Some(wish);
+    let is_done = p.edit.is_none() && !p.is_in_doubt && p.done == Some(wish);
     match p.shown.map(|shown| shown.status) {
         _ if !is_done && p.restarts <= RESTARTS_AT_ONCE => NextStep::Now,
         _ if !is_done => {
             NextStep::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART))
         }
-        _ if step == PlayStep::Follow => p.pause().map_or(NextStep::Settled, NextStep::After),
-        None | Some(Status::Halted) => NextStep::Settled,
+        _ if step == PlayStep::Follow => p.pause().map_or(NextStep::Done, NextStep::After),
+        None | Some(Status::Halted) => NextStep::Done,
         Some(_) => NextStep::Now,
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     google::{Google, GoogleRefusal},
 };
 use contract::artifacts::ArtifactKind;
-use remote::{HttpAnswer, Repeat};
+use remote::{RemoteResponse, Repeat};
 use reqwest::{Client, RequestBuilder, Url, header::CONTENT_LENGTH};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -130,7 +130,7 @@ impl Edits<'_> {
         &self,
         repeat: Repeat,
         build: impl Fn(&Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<HttpAnswer, Stop> {
+    ) -> Result<RemoteResponse, Stop> {
         let answer = self.google.send(self.account, repeat, build).await?;
         // 308: an upload is not complete.
         match answer.is_ok() || answer.status == 308 {

@@ -17,7 +17,8 @@ pub struct PlayProgress {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) edit: Option<Edit>,
     /// An edit with a change ended, and it may have been committed. The track shows it.
-    pub(super) is_unsettled: bool,
+    #[serde(rename = "isUnsettled")]
+    pub(super) is_in_doubt: bool,
     /// What was wanted when nothing was left to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) done: Option<Wish>,
@@ -146,14 +147,14 @@ pub(super) enum PlayStep {
 pub(super) fn next(wish: Wish, p: &PlayProgress) -> PlayStep {
     let Some(edit) = &p.edit else {
         return match p.done {
-            _ if p.is_unsettled => PlayStep::Open,
+            _ if p.is_in_doubt => PlayStep::Open,
             Some(done) if done == wish => PlayStep::Follow,
             _ if needs_nothing(wish.wanted, p) => PlayStep::Finish,
             _ => PlayStep::Open,
         };
     };
     let Some(found) = &edit.found else {
-        return if !p.is_unsettled && needs_nothing(wish.wanted, p) {
+        return if !p.is_in_doubt && needs_nothing(wish.wanted, p) {
             PlayStep::Close
         } else {
             PlayStep::Check
@@ -216,10 +217,10 @@ impl PlayProgress {
         }
     }
 
-    /// Takes what the checks found. What was in doubt is settled by it.
+    /// Takes what the checks found. They end a doubt.
     pub(super) fn checked(&mut self, found: EditFindings) {
         self.show(found.shown);
-        self.is_unsettled = false;
+        self.is_in_doubt = false;
         if let Some(edit) = &mut self.edit {
             edit.found = Some(found);
         }
@@ -246,7 +247,7 @@ impl PlayProgress {
     /// The edit is gone, and what it held is lost unless it was committed.
     pub(super) fn edit_is_gone(&mut self) {
         if let Some(Edit { changed: Some(_), found, .. }) = self.edit.take() {
-            self.is_unsettled = true;
+            self.is_in_doubt = true;
             // If it was committed, the track does not show any more what ours took the place of.
             self.replaced = found.and_then(|found| found.replaces).or(self.replaced.take());
         }

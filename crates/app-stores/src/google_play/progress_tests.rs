@@ -74,7 +74,7 @@ fn each_step_follows_from_what_is_there() {
         (editing(Some(found(true)), false, Some(Goal::Completed)), PlayStep::Change(staged)),
         (editing(Some(found(true)), false, Some(staged)), PlayStep::Commit(staged)),
         (done.clone(), PlayStep::Follow),
-        (PlayProgress { is_unsettled: true, ..done }, PlayStep::Open),
+        (PlayProgress { is_in_doubt: true, ..done }, PlayStep::Open),
     ];
     for (progress, step) in table {
         assert_eq!(next(released, &progress), step, "{progress:?}");
@@ -143,7 +143,7 @@ fn a_change_reaches_its_goal() {
 /// An edit that ended while it held a change may have been committed: the track is looked at before
 /// anything else, even if the publication is withdrawn meanwhile.
 #[test]
-fn a_doubt_is_settled_first() {
+fn a_doubt_is_ended_first() {
     for wanted in [
         DesiredState::Released(None),
         DesiredState::Halted,
@@ -156,10 +156,10 @@ fn a_doubt_is_settled_first() {
         p.edit = editing(None, false, None).edit;
         assert_eq!(next(wish(wanted), &p), PlayStep::Check, "{wanted:?}");
         p.checked(EditFindings { shown: shown(Status::Completed, None), ..found(true) });
-        assert!(!p.is_unsettled);
+        assert!(!p.is_in_doubt);
         let mut p = editing(Some(found(true)), true, None);
         p.edit_is_gone();
-        assert!(!p.is_unsettled, "nothing can have been committed");
+        assert!(!p.is_in_doubt, "nothing can have been committed");
     }
 }
 

@@ -117,7 +117,7 @@ impl Undoing {
 pub fn withdrawal(p: &PlayProgress) -> Undo {
     let undoing = undoing(p);
     let is_on_its_way = p.edit.as_ref().is_some_and(|edit| edit.changed.is_some());
-    if undoing == Undoing::Abandon && (is_on_its_way || p.is_unsettled) {
+    if undoing == Undoing::Abandon && (is_on_its_way || p.is_in_doubt) {
         return Undo {
             action: Action::Abandon,
             text: "What was sent is discarded. If Google Play has taken the version in just this \

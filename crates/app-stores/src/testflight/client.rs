@@ -112,10 +112,10 @@ impl TestflightPublisher<'_> {
             TestflightStep::Follow => self.follow(progress).await,
             TestflightStep::Expire => self.expire(progress).await,
             TestflightStep::OfferAgain => self.offer_again(progress).await,
-            TestflightStep::Rest => Ok(StepReport::settled()),
+            TestflightStep::Rest => Ok(StepReport::done()),
             TestflightStep::Abandon => {
                 progress.is_abandoned = true;
-                Ok(StepReport::settled().and_say("The upload was given up."))
+                Ok(StepReport::done().and_say("The upload was given up."))
             }
         }
     }
@@ -262,7 +262,7 @@ impl TestflightPublisher<'_> {
         let Some(words) = progress.words.as_deref() else { return Ok(StepReport::after(FOLLOW)) };
         let (state, failure) = rules::meaning(words);
         let mut done = match state {
-            PublicationState::Live | PublicationState::Failed => StepReport::settled(),
+            PublicationState::Live | PublicationState::Failed => StepReport::done(),
             PublicationState::InReview => StepReport::after(FOLLOW_REVIEW),
             _ => StepReport::after(FOLLOW),
         };
@@ -309,7 +309,7 @@ impl TestflightPublisher<'_> {
 fn expired(progress: &mut TestflightProgress, why: &str) -> StepReport {
     progress.is_expired = true;
     progress.words = Some("EXPIRED".into());
-    StepReport::settled().and_say(why)
+    StepReport::done().and_say(why)
 }
 
 fn group(id: String, found: BetaGroup) -> TesterGroup {

@@ -37,8 +37,8 @@ async fn crash_to(
     panic!("it does not end: {progress:?}");
 }
 
-fn is_settled(advanced: &Advanced) -> bool {
-    advanced.next == NextStep::Settled
+fn is_done(advanced: &Advanced) -> bool {
+    advanced.next == NextStep::Done
 }
 
 const FAULTS: [&str; 4] = ["cutAfter", "cutBefore", "500", "429"];
@@ -80,9 +80,9 @@ async fn a_version_is_released_once_whatever_fails() {
         let is_live = |a: &Advanced| a.state == PublicationState::Live;
         let live = crash_to(&mut scene, &some, waiting.progress, is_live).await;
         let halted = wanting(&order, DesiredState::Halted);
-        let halted = crash_to(&mut scene, &halted, live.progress, is_settled).await;
+        let halted = crash_to(&mut scene, &halted, live.progress, is_done).await;
         let all = wanting(&order, DesiredState::Released(Some(Percent::ALL)));
-        crash_to(&mut scene, &all, halted.progress, is_settled).await;
+        crash_to(&mut scene, &all, halted.progress, is_done).await;
         apple.tell(&json!({"do": "heal"}));
 
         one_upload(&scene);
@@ -114,7 +114,7 @@ async fn a_version_leaves_the_review_once_whatever_fails() {
         let waits = |a: &Advanced| a.words.as_deref() == Some("WAITING_FOR_REVIEW");
         let waiting = crash_to(&mut scene, &order, Progress::None, waits).await;
         let withdrawn = wanting(&order, DesiredState::Withdrawn);
-        let end = crash_to(&mut scene, &withdrawn, waiting.progress, is_settled).await;
+        let end = crash_to(&mut scene, &withdrawn, waiting.progress, is_done).await;
         apple.tell(&json!({"do": "heal"}));
         assert_eq!(end.state, PublicationState::Halted);
         assert_eq!(scene.published()["state"], "DEVELOPER_REJECTED");
@@ -137,10 +137,10 @@ async fn testers_get_and_lose_a_build_once_whatever_fails() {
         scene.group("Team", json!({"isInternal": true}));
         scene.group("Friends", json!({}));
         let order = scene.to_testflight(&["Team", "Friends"]);
-        let live = crash_to(&mut scene, &order, Progress::None, is_settled).await;
+        let live = crash_to(&mut scene, &order, Progress::None, is_done).await;
         assert_eq!(live.state, PublicationState::Live);
         let withdrawn = wanting(&order, DesiredState::Withdrawn);
-        crash_to(&mut scene, &withdrawn, live.progress, is_settled).await;
+        crash_to(&mut scene, &withdrawn, live.progress, is_done).await;
         apple.tell(&json!({"do": "heal"}));
 
         one_upload(&scene);
@@ -166,7 +166,7 @@ async fn a_place_for_the_file_that_expires_is_replaced() {
     scene.group("Team", json!({"isInternal": true}));
     scene.settings(json!({"expiringPlaces": 2}));
     let order = scene.to_testflight(&["Team"]);
-    let live = crash_to(&mut scene, &order, Progress::None, is_settled).await;
+    let live = crash_to(&mut scene, &order, Progress::None, is_done).await;
     assert_eq!((live.state, scene.list("uploads").len()), (PublicationState::Live, 1));
     // Apple may tell only once how it wants the parts.
     let scene = Scene::new(&apple, "once");

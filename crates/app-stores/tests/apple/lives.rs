@@ -304,17 +304,17 @@ async fn both_stores_use_one_upload_of_the_same_file() {
     let orders =
         [scene.to_app_store(AppStoreOptions::default()), scene.to_testflight(&["Friends"])];
     let mut progress = [Progress::None, Progress::None];
-    let mut are_settled = [false, false];
+    let mut are_done = [false, false];
     for _ in 0..100 {
         for at in 0..2 {
-            if !are_settled[at] {
+            if !are_done[at] {
                 let advanced = scene.step(&orders[at], &progress[at]).await.unwrap();
                 progress[at] = advanced.progress;
-                are_settled[at] = advanced.next == NextStep::Settled;
+                are_done[at] = advanced.next == NextStep::Done;
             }
         }
     }
-    assert_eq!(are_settled, [true, true]);
+    assert_eq!(are_done, [true, true]);
     assert_eq!(
         (scene.list("uploads").len(), scene.published()["state"].as_str()),
         (1, Some("READY_FOR_DISTRIBUTION"))

@@ -42,7 +42,7 @@ fn deed(scene: &Scene<'_>, before: &Value, after: &Value) -> Action {
     }
 }
 
-/// Takes a publication `steps` far. `None`: it was settled before.
+/// Takes a publication `steps` far. `None`: it was done before.
 async fn after_steps(
     scene: &Scene<'_>,
     order: &PublicationOrder,
@@ -52,7 +52,7 @@ async fn after_steps(
     for _ in 0..steps {
         let advanced = scene.step(order, &progress).await.unwrap();
         progress = advanced.progress;
-        if advanced.next == NextStep::Settled {
+        if advanced.next == NextStep::Done {
             return None;
         }
     }

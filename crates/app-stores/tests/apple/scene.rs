@@ -138,7 +138,7 @@ impl Scene<'_> {
 
     /// Steps until nothing is left to do.
     pub async fn run(&self, order: &PublicationOrder, progress: Progress) -> Advanced {
-        self.run_until(order, progress, |advanced| advanced.next == NextStep::Settled).await
+        self.run_until(order, progress, |advanced| advanced.next == NextStep::Done).await
     }
 
     /// Steps until the publication has this state, in these words of Apple.
@@ -172,7 +172,7 @@ impl Scene<'_> {
             if is_there(&advanced) {
                 return advanced;
             }
-            assert_ne!(advanced.next, NextStep::Settled, "{advanced:?} after {steps:?}");
+            assert_ne!(advanced.next, NextStep::Done, "{advanced:?} after {steps:?}");
         }
         panic!("it does not end: {steps:?}");
     }

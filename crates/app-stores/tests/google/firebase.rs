@@ -58,7 +58,7 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     assert_eq!(processing.next, NextStep::After(Duration::from_secs(4)));
     assert_eq!(processing.progress.withdrawal().action, Action::Delete);
     let live = drive(&store, &key, &order, &file, &processing.progress).await.unwrap();
-    assert_eq!((live.state, live.next), (PublicationState::Live, NextStep::Settled));
+    assert_eq!((live.state, live.next), (PublicationState::Live, NextStep::Done));
     assert!(live.url.unwrap().starts_with("https://appdistribution.firebase.google.com/"));
     let seen = google.seen(&app);
     let release = &seen["releases"][0];
@@ -77,7 +77,7 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     assert_eq!(restored.progress.withdrawal().action, Action::Delete);
     order.wanted = DesiredState::Withdrawn;
     let withdrawn = drive(&store, &key, &order, &file, &restored.progress).await.unwrap();
-    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, NextStep::Settled));
+    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, NextStep::Done));
     assert_eq!(google.seen(&app)["releases"], json!([]));
     assert_eq!(withdrawn.progress.restoral().action, Action::Nothing);
     google.check();
@@ -198,7 +198,7 @@ async fn each_refusal_of_firebase_says_what_to_do() {
     let order = ordered(&app, &file, DesiredState::Released(None));
     let sent = drive(&store, &key, &order, &file, &Progress::None).await.unwrap();
     let failed = drive(&store, &key, &order, &file, &sent.progress).await.unwrap();
-    assert_eq!((failed.state, failed.next), (PublicationState::Failed, NextStep::Settled));
+    assert_eq!((failed.state, failed.next), (PublicationState::Failed, NextStep::Done));
     assert!(failed.error.unwrap().ends_with("The APK package is malformed."));
     google.check();
 }

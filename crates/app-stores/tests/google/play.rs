@@ -68,7 +68,7 @@ async fn notes_reach_each_language_and_the_default_one() {
     let Options::GooglePlay(options) = &mut order.options else { unreachable!() };
     options.in_app_update_priority = Some(4);
     let advanced = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
-    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, NextStep::Settled));
+    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, NextStep::Done));
     assert_eq!(advanced.remote_id.as_deref(), Some("42"));
     assert_eq!(advanced.url.unwrap(), format!("https://play.google.com/apps/testing/{}", app.name));
     let release = &app.seen()["tracks"]["beta"][0];
@@ -108,7 +108,7 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     assert_eq!(reviewed.progress.withdrawal().action, Action::CancelReview);
     order42.wanted = DesiredState::Withdrawn;
     let withdrawn = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap();
-    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, NextStep::Settled));
+    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, NextStep::Done));
     let seen = app.seen();
     assert_eq!(seen["tracks"]["production"], json!([completed(41)]));
     assert_eq!(seen["reviewsCancelled"], 1);
@@ -117,7 +117,7 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     assert_eq!(reviewed.state, PublicationState::InReview);
     google.tell(&json!({"do": "review", "packageName": app.name}));
     let live = drive(&play, &key, &order43, &second, &reviewed.progress).await.unwrap();
-    assert_eq!((live.state, live.next), (PublicationState::Live, NextStep::Settled));
+    assert_eq!((live.state, live.next), (PublicationState::Live, NextStep::Done));
     assert_eq!(live.log, ["Google Play says: completed."]);
     // A third one is rejected, and then taken back.
     let third = app.file(44, 1000);
@@ -125,7 +125,7 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     let reviewed = drive(&play, &key, &order44, &third, &Progress::None).await.unwrap();
     google.tell(&json!({"do": "review", "packageName": app.name, "outcome": "NOT_APPROVED"}));
     let rejected = drive(&play, &key, &order44, &third, &reviewed.progress).await.unwrap();
-    assert_eq!((rejected.state, rejected.next), (PublicationState::Failed, NextStep::Settled));
+    assert_eq!((rejected.state, rejected.next), (PublicationState::Failed, NextStep::Done));
     assert!(rejected.error.unwrap().ends_with("NOT_APPROVED"));
     order44.wanted = DesiredState::Withdrawn;
     drive(&play, &key, &order44, &third, &rejected.progress).await.unwrap();
@@ -173,7 +173,7 @@ async fn changes_in_the_console_are_noticed_and_not_fought() {
     // A later version takes its place.
     google.tell(&json!({"do": "console", "packageName": app.name, "track": "production", "releases": [completed(43)]}));
     advanced = drive(&play, &key, &order, &file, &advanced.progress).await.unwrap();
-    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, NextStep::Settled));
+    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, NextStep::Done));
     assert_eq!(advanced.progress.withdrawal().action, Action::Nothing);
     assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
     google.check();
@@ -260,8 +260,8 @@ async fn sixteen_publications_of_one_app_all_end() {
 /// Nobody knows whether a commit without an answer was done, so the caller is told that, and the
 /// track is looked at.
 #[tokio::test]
-async fn a_commit_without_an_answer_is_settled_by_the_track() {
-    if !google::is_here("a_commit_without_an_answer_is_settled_by_the_track") {
+async fn a_commit_without_an_answer_is_decided_by_the_track() {
+    if !google::is_here("a_commit_without_an_answer_is_decided_by_the_track") {
         return;
     }
     let app = App::new("commit", &json!({}));
@@ -322,7 +322,7 @@ async fn the_first_version_of_a_track_cannot_be_taken_from_all_users() {
     assert_eq!(plan.action, Action::Nothing);
     order.wanted = DesiredState::Withdrawn;
     let still = drive(&play, &key, &order, &file, &live.progress).await.unwrap();
-    assert_eq!((still.state, still.next), (PublicationState::Live, NextStep::Settled));
+    assert_eq!((still.state, still.next), (PublicationState::Live, NextStep::Done));
     assert_eq!(still.log, [plan.text]);
     order.wanted = DesiredState::Halted;
     let refusal = drive(&play, &key, &order, &file, &still.progress).await.unwrap_err();

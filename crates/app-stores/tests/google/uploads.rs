@@ -28,7 +28,7 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
             google.tell(&json!({"do": "endUploads"}));
         }
         match play.advance(&key, &order, &file, &progress).await {
-            Ok(advanced) if advanced.next == NextStep::Settled => break,
+            Ok(advanced) if advanced.next == NextStep::Done => break,
             Ok(advanced) => progress = advanced.progress,
             Err(RemoteError::Busy { .. }) => {}
             Err(error) => panic!("{error}"),

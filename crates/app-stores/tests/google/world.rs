@@ -228,7 +228,7 @@ impl Place<'_> {
             match client.advance(self.key, order, file, progress).await {
                 Ok(done) => {
                     *progress = kept(&done.progress);
-                    let is_over = done.next == NextStep::Settled
+                    let is_over = done.next == NextStep::Done
                         || done.state == PublicationState::Live && done.next != NextStep::Now;
                     advanced = Some(done);
                     if is_over {

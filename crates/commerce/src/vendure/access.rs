@@ -28,7 +28,7 @@ const PROBES: [(&str, &str); 6] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ChannelAnswer {
+struct ChannelBody {
     active_channel: ChannelFound,
 }
 
@@ -42,7 +42,7 @@ struct ChannelFound {
 
 /// Returns what was found, as a sentence.
 pub(super) async fn check(api: &Api<'_>) -> Result<String, RemoteError> {
-    let found: ChannelAnswer = api.query(CHANNEL, json!({})).await?;
+    let found: ChannelBody = api.query(CHANNEL, json!({})).await?;
     let ChannelFound { code, token, default_currency_code: currency } = found.active_channel;
     opened(api, &token)?;
     super::summary::Scale::of(&currency, 2).map_err(RemoteError::Refused)?;

@@ -6,7 +6,7 @@ use crate::{
     DisputeState, Payment, PaymentStatus, RemoteError, SubscriptionPlan, amounts::Amounts,
 };
 use contract::{Timestamp, text::PlanCode};
-use remote::{HttpAnswer, quotation};
+use remote::{RemoteResponse, quotation};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error},
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::fmt;
 
 /// What an answer is about.
-pub(super) fn data<T: DeserializeOwned>(answer: &HttpAnswer) -> Result<T, RemoteError> {
+pub(super) fn data<T: DeserializeOwned>(answer: &RemoteResponse) -> Result<T, RemoteError> {
     #[derive(Deserialize)]
     struct DataBody<T> {
         data: T,
@@ -36,7 +36,7 @@ pub(super) struct PaystackError {
 }
 
 impl PaystackError {
-    pub fn of(answer: &HttpAnswer) -> PaystackError {
+    pub fn of(answer: &RemoteResponse) -> PaystackError {
         let read = serde_json::from_slice(&answer.body);
         let unread =
             |_| PaystackError { status: 0, message: quotation(&answer.body), code: String::new() };

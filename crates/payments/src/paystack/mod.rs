@@ -14,7 +14,7 @@ use contract::{
     checkouts::Reference,
     text::{Currency, PlanCode, WebUrl},
 };
-use remote::{Http, HttpAnswer, Repeat};
+use remote::{Http, RemoteResponse, Repeat};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use subscriptions::SubscriptionData;
@@ -42,7 +42,7 @@ impl Paystack {
     }
 
     /// Asks for something. Parts of the path must be safe in an address.
-    async fn get(&self, key: &PaystackKey, path: &str) -> Result<HttpAnswer, RemoteError> {
+    async fn get(&self, key: &PaystackKey, path: &str) -> Result<RemoteResponse, RemoteError> {
         let request = self.http.client().get(format!("{}{path}", self.address));
         self.http.send(request.bearer_auth(&key.secret_key.0), Repeat::Harmless).await
     }

@@ -7,7 +7,7 @@ use contract::{
     money::Money,
     text::{Currency, PlanCode},
 };
-use remote::{HttpAnswer, quotation};
+use remote::{RemoteResponse, quotation};
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -31,7 +31,7 @@ pub(super) struct StripeError {
 }
 
 impl StripeError {
-    pub fn of(answer: &HttpAnswer) -> StripeError {
+    pub fn of(answer: &RemoteResponse) -> StripeError {
         #[derive(Deserialize)]
         struct ErrorBody {
             error: ErrorDetails,

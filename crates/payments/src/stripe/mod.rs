@@ -19,7 +19,7 @@ use contract::{
 };
 use form::Form;
 use price::Price;
-use remote::{Http, HttpAnswer, Repeat};
+use remote::{Http, RemoteResponse, Repeat};
 use serde::de::DeserializeOwned;
 use subscriptions::SubscriptionData;
 
@@ -47,7 +47,7 @@ impl Stripe {
         Ok(Stripe { http: Http::new("Stripe")?, address })
     }
 
-    async fn get(&self, key: &StripeKey, path: &str) -> Result<HttpAnswer, RemoteError> {
+    async fn get(&self, key: &StripeKey, path: &str) -> Result<RemoteResponse, RemoteError> {
         let request = self.http.client().get(format!("{}{path}", self.address));
         let request = request.bearer_auth(&key.secret_key.0).header("Stripe-Version", VERSION);
         self.http.send(request, Repeat::Harmless).await
@@ -60,7 +60,7 @@ impl Stripe {
         path: &str,
         form: &Form,
         idempotency_key: Option<&str>,
-    ) -> Result<HttpAnswer, RemoteError> {
+    ) -> Result<RemoteResponse, RemoteError> {
         let mut request = self
             .http
             .client()

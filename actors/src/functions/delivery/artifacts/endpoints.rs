@@ -222,21 +222,21 @@ async fn finalize(
     };
     let begun = begin_verification(cx, id, &request).await?;
     let FinalizeRequest { sha256, size, create_release, .. } = request;
-    let settled = world
+    let judged = world
         .to::<Artifacts>(id)
         .wait_idle(VERIFY_WITHIN)
         .await?
         .ok_or(Fault::NotFound("artifact"))?;
-    let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
-    if settled.artifact.state == ArtifactState::Verified
+    let found = (judged.artifact.sha256.as_ref(), judged.artifact.size);
+    if judged.artifact.state == ArtifactState::Verified
         && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)
     {
         return Err(Fault::NotAsDeclared(
             "this artifact was verified with another SHA-256 or size; it stays as it is".into(),
         ));
     }
-    if settled.artifact.state == ArtifactState::Rejected {
-        let problem = settled.artifact.problem.clone();
+    if judged.artifact.state == ArtifactState::Rejected {
+        let problem = judged.artifact.problem.clone();
         return Err(Fault::NotAsDeclared(
             problem.unwrap_or_else(|| "the bytes are not what was declared".into()),
         ));
@@ -250,7 +250,7 @@ async fn finalize(
             pin(world, publisher, &repository, &owner).await?;
             attested.artifact.clone()
         }
-        None => settled.artifact.clone(),
+        None => judged.artifact.clone(),
     };
     if let Some(release) = create_release {
         bring_to_release(cx, &artifact, &release).await?;

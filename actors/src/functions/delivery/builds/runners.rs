@@ -135,8 +135,8 @@ fn served(cx: &Call, p: &ClaimBuild) -> Result<Served, Fault> {
     }
     let organizations = served.organizations.iter().map(|id| Subject::Organization(*id));
     for subject in organizations.chain(served.apps.iter().map(|id| Subject::App(*id))) {
-        let place = lookup::find(&cx.world, &cx.caller, subject)?;
-        authz::authorize_runner(&cx.world, &cx.caller, subject, &place)?;
+        let ancestry = lookup::find(&cx.world, &cx.caller, subject)?;
+        authz::authorize_runner(&cx.world, &cx.caller, subject, &ancestry)?;
     }
     Ok(served)
 }
@@ -171,12 +171,12 @@ async fn claim_one(
     if !fits {
         return Ok(None);
     }
-    let Some(place) = may_run(cx, id)? else { return Ok(None) };
+    let Some(ancestry) = may_run(cx, id)? else { return Ok(None) };
     // A build may not know its organization.
-    if !served.has(place.app()?.0, place.organization()?.0) {
+    if !served.has(ancestry.app()?.0, ancestry.organization()?.0) {
         return Ok(None);
     }
-    let cx = Call { ancestry: Arc::new(place), idempotency: None, ..cx.clone() };
+    let cx = Call { ancestry: Arc::new(ancestry), idempotency: None, ..cx.clone() };
     let command = Command::Claim { runner: runner.to_owned(), name: p.name.clone() };
     match cx.to::<Builds>(id).change(command, show).await {
         Ok(_) => {}
@@ -189,13 +189,13 @@ async fn claim_one(
 
 /// The build with its ancestors, if the caller may run it.
 fn may_run(cx: &Call, id: BuildId) -> Result<Option<Ancestry>, Fault> {
-    let place = match lookup::find(&cx.world, &cx.caller, Subject::Build(id)) {
-        Ok(place) => place,
+    let ancestry = match lookup::find(&cx.world, &cx.caller, Subject::Build(id)) {
+        Ok(ancestry) => ancestry,
         Err(Fault::NotFound(_)) => return Ok(None),
         Err(fault) => return Err(fault),
     };
-    match authz::authorize_runner(&cx.world, &cx.caller, Subject::Build(id), &place) {
-        Ok(()) => Ok(Some(place)),
+    match authz::authorize_runner(&cx.world, &cx.caller, Subject::Build(id), &ancestry) {
+        Ok(()) => Ok(Some(ancestry)),
         Err(Fault::NotFound(_) | Fault::Forbidden(_)) => Ok(None),
         Err(fault) => Err(fault),
     }

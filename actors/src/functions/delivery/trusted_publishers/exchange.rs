@@ -57,7 +57,7 @@ impl Serves<ExchangeIdentity> for Platform {
                 (publisher.app_id, publisher.created_by, scopes, None)
             }
         };
-        let place = lookup::find(&self.world, &cx.caller, Subject::App(app_id))?;
+        let ancestry = lookup::find(&self.world, &cx.caller, Subject::App(app_id))?;
         let maker = authz::account(&self.world.store, acts_for)?;
         if let Some(id) = trusted_by {
             check_stands(&self.world, id, &maker)?;
@@ -78,7 +78,7 @@ impl Serves<ExchangeIdentity> for Platform {
         let id: TokenId = ports.random.id(cx.now);
         let expires_at = cx.now + LIVES;
         let exchanged = ExchangedToken { token: secret, app_id, expires_at, build };
-        let cx = Call { ancestry: Arc::new(place), ..cx.clone() };
+        let cx = Call { ancestry: Arc::new(ancestry), ..cx.clone() };
         cx.to::<Tokens>(id).create(token, move |_| Ok(exchanged.clone())).await
     }
 }

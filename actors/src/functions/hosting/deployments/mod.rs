@@ -45,7 +45,7 @@ const STEPS: [StepName; 6] = [
     StepName::Drain,
 ];
 
-fn place(target: DeploymentTarget) -> (InstanceKind, Role) {
+fn service_of(target: DeploymentTarget) -> (InstanceKind, Role) {
     match target {
         DeploymentTarget::Backend => (InstanceKind::Backend, Role::Server),
         DeploymentTarget::MarketServer => (InstanceKind::Market, Role::Server),
@@ -93,7 +93,7 @@ fn target(
             }
         }
     };
-    let (kind, role) = place(target);
+    let (kind, role) = service_of(target);
     let id =
         instance_of_app(&world.store, app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
     let found = world.store.get::<Instances>(&id)?;
@@ -132,7 +132,7 @@ async fn deploy(cx: &Call, plan: DeploymentPlan) -> Result<Deployment, Fault> {
             created_at: cx.now,
             finished_at: None,
         },
-        role: place(plan.target).1,
+        role: service_of(plan.target).1,
         env: plan.env,
         definition: plan.definition,
         image: plan.image,
@@ -198,7 +198,7 @@ impl Serves<TriggerDeployment> for Platform {
         let git = p.source.git.map(|git| with_address(&self.world.store, p.app_id, git));
         let source = DeploymentSource { git: git.transpose()?, ..p.source };
         let (target, id, seen) = target(&self.world, p.app_id, p.target)?;
-        let (instance, role) = (&seen.state, place(target).1);
+        let (instance, role) = (&seen.state, service_of(target).1);
         let (image, definition) = sourced(&self.world, &source, instance, role)?;
         let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
         if let Some(folder) = &source.folder {
@@ -261,7 +261,7 @@ impl Serves<RollbackDeployment> for Platform {
             .world
             .store
             .get_or_empty::<DeploymentHistory>(&DeploymentHistory::key(instance, target))?;
-        let live = seen.service(place(target).1).and_then(|service| service.live.deployment);
+        let live = seen.service(service_of(target).1).and_then(|service| service.live.deployment);
         let (serves, restores) = goes_back_to(&self.world, &served, live, p.to_deployment_id)?;
         let (source, definition, image, env, base) = match (restores, &served.created) {
             (Some(Earlier::Deployment(id)), _) => {

@@ -148,7 +148,7 @@ impl Resource for Subscriptions {
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         let (why, after) = match outcome {
-            Outcome::Told(email) => return state.told(email),
+            Outcome::Told(email) => return state.notified(email),
             Outcome::Looked(looked) => match *looked {
                 Ok(Some(seen)) => return state.seen(at.now, seen),
                 // A provider does not forget: it is the key that belongs to another account.
@@ -250,7 +250,7 @@ impl State {
         Step::put(self)
     }
 
-    fn told(mut self, email: Option<Email>) -> Step<Subscriptions> {
+    fn notified(mut self, email: Option<Email>) -> Step<Subscriptions> {
         self.untold = self.seen.as_ref().map(|seen| &seen.email) != email.as_ref();
         self.told = email;
         match self.look_owed && !self.untold && !self.looking {

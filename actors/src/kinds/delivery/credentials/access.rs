@@ -102,9 +102,9 @@ impl Use {
         Use { credential: credential.id, stored_at: credential.updated_at, event }
     }
 
-    /// Tells the use in the audit log, and notes its time. A secret whose use cannot be told must not
+    /// Records the use in the audit log, and notes its time. A secret whose use cannot be recorded must not
     /// be used.
-    pub async fn tell(&self, world: &World) -> Result<(), Fault> {
+    pub async fn record(&self, world: &World) -> Result<(), Fault> {
         world.store.commit(Change::new().append::<Event>(&self.event.0.id, &self.event)).await?;
         self.note(world).await;
         Ok(())

@@ -34,11 +34,12 @@ pub struct State {
     pub order: Ordered,
     /// What is wanted of the store now.
     pub wanted: DesiredState,
-    /// The last wish that the store fulfilled.
+    /// What the store last did of what was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fulfilled: Option<DesiredState>,
     /// Whether the store did, or refused, what was wanted last.
-    pub settled: bool,
+    #[serde(rename = "settled")]
+    pub at_rest: bool,
     pub progress: Progress,
     /// Whether the release does not know the present state.
     pub unreported: bool,

@@ -34,7 +34,7 @@ impl State {
             app_id,
             order,
             fulfilled: None,
-            settled: false,
+            at_rest: false,
             progress: Progress::None,
             unreported: false,
             due: Some(now),
@@ -57,7 +57,7 @@ impl State {
                 self.publication.error = None;
                 self.publication.rollout = partial(order.rollout);
                 self.wanted = DesiredState::Released(order.rollout);
-                (self.order, self.settled) = (order, false);
+                (self.order, self.at_rest) = (order, false);
                 // What the store did before is over: its refusal fails the publication again.
                 self.fulfilled = None;
                 (self.moved_at, self.unclear) = (now, 0);
@@ -96,7 +96,7 @@ impl State {
     }
 
     fn is_withdrawn(&self) -> bool {
-        self.wanted == DesiredState::Withdrawn && self.settled
+        self.wanted == DesiredState::Withdrawn && self.at_rest
     }
 
     /// Whether the publication reaches its users in steps that somebody controls.
@@ -169,7 +169,7 @@ impl State {
         if self.wanted == wanted {
             return Step::keep();
         }
-        (self.wanted, self.settled) = (wanted, false);
+        (self.wanted, self.at_rest) = (wanted, false);
         // The answer may show nothing new, but the share and the error have changed already.
         self.unreported = true;
         self.publication.error = None;
@@ -236,12 +236,12 @@ impl State {
         self.due = match next {
             NextStep::Now => Some(now),
             NextStep::After(pause) => Some(now + pause),
-            NextStep::Settled => None,
+            NextStep::Done => None,
         };
         let stands = match state {
             PublicationState::Live | PublicationState::Halted | PublicationState::InReview => true,
             PublicationState::Failed => {
-                (self.due, self.settled) = (None, true);
+                (self.due, self.at_rest) = (None, true);
                 // What the store refused for good is begun anew.
                 self.progress = Progress::None;
                 false
@@ -249,11 +249,11 @@ impl State {
             _ => false,
         };
         if stands && next != NextStep::Now {
-            (self.fulfilled, self.settled) = (Some(self.wanted), true);
+            (self.fulfilled, self.at_rest) = (Some(self.wanted), true);
         }
     }
 
-    /// The refusal of a publication fails it. The refusal of a later wish leaves it as it is.
+    /// The refusal of a publication fails it. The refusal of a later order leaves it as it is.
     fn refused(&mut self, now: Timestamp, why: String) {
         match self.fulfilled {
             None => self.fail(now, why),
@@ -261,7 +261,7 @@ impl State {
                 if let DesiredState::Released(share) = before {
                     self.publication.rollout = partial(share);
                 }
-                (self.wanted, self.settled) = (before, true);
+                (self.wanted, self.at_rest) = (before, true);
                 // The store goes on without us, so it is looked at again, such as with another key.
                 use PublicationState as S;
                 let moves = match self.publication.state {
@@ -277,7 +277,7 @@ impl State {
 
     fn fail(&mut self, now: Timestamp, why: String) {
         self.publication.state = PublicationState::Failed;
-        (self.due, self.settled) = (None, true);
+        (self.due, self.at_rest) = (None, true);
         self.say(now, why.clone());
         self.publication.error = Some(why);
         self.publication.updated_at = now;

@@ -3,7 +3,7 @@
 
 use super::{
     current::Current,
-    rules::{Command, Effect, Outcome, Releases, TargetReply, Wish},
+    rules::{Command, Effect, Outcome, PublicationRequest, Releases, TargetReply},
 };
 use crate::{
     kinds::{
@@ -30,8 +30,8 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::Publish => publish(&kept, &world).await,
-        Effect::Ask(wish) => ask(wish, &world).await,
-        Effect::Tell(other) => tell(&kept, other, &world).await,
+        Effect::Ask(request) => ask(request, &world).await,
+        Effect::Tell(other) => notify(&kept, other, &world).await,
     }
 }
 
@@ -74,13 +74,13 @@ async fn hand_over(
     Ok(TargetReply::Begun)
 }
 
-async fn ask(wish: Wish, world: &World) -> Result<Outcome, Retry> {
-    let (id, command) = match wish {
-        Wish::Withdraw(id) => (id, publications::Command::Withdraw),
-        Wish::Restore(id) => (id, publications::Command::Restore),
+async fn ask(request: PublicationRequest, world: &World) -> Result<Outcome, Retry> {
+    let (id, command) = match request {
+        PublicationRequest::Withdraw(id) => (id, publications::Command::Withdraw),
+        PublicationRequest::Restore(id) => (id, publications::Command::Restore),
     };
     world.to::<Publications>(id).ask_if_there(command).await?;
-    Ok(Outcome::Asked(wish))
+    Ok(Outcome::Asked(request))
 }
 
 impl Follow for World {
@@ -94,9 +94,9 @@ impl Follow for World {
     }
 }
 
-/// Tells another release where the channel's pointer points. If the pointer moves meanwhile, the
+/// Notifies another release of where the channel's pointer points. If the pointer moves meanwhile, the
 /// owner of the other release refuses, and the effect is retried.
-async fn tell(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<Outcome, Retry> {
+async fn notify(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<Outcome, Retry> {
     let release = &kept.state.release;
     let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
     // There is no pointer while the app is being deleted, together with the other release.

@@ -7,4 +7,6 @@ pub(crate) mod rules;
 pub(crate) mod transitions;
 
 pub use current::Current;
-pub use rules::{Command, Draft, Effect, Offer, Outcome, Releases, State, TargetReply, Wish};
+pub use rules::{
+    Command, Draft, Effect, Offer, Outcome, PublicationRequest, Releases, State, TargetReply,
+};

@@ -41,8 +41,8 @@ pub struct State {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsent: BTreeSet<PublicationId>,
     /// What a rollback still has to ask of publications.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub wishes: Vec<Wish>,
+    #[serde(default, rename = "wishes", skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<PublicationRequest>,
     /// The share of the users that the stores begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Percent>,
@@ -54,7 +54,7 @@ pub struct State {
 /// What a rollback asks of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Wish {
+pub enum PublicationRequest {
     /// Undo it as far as the store can.
     Withdraw(PublicationId),
     /// Offer it again.
@@ -170,7 +170,7 @@ pub enum Effect {
     /// Hand every queued publication to its target.
     Publish,
     /// Ask this of a publication.
-    Ask(Wish),
+    Ask(PublicationRequest),
     /// Tell this release that the channel's pointer moved.
     Tell(ReleaseId),
 }
@@ -179,8 +179,8 @@ pub enum Effect {
 pub enum Outcome {
     /// The answers of the targets, and the channel's pointer as it was read after them.
     Published(Vec<(PublicationId, TargetReply)>, Option<Snapshot<Current>>),
-    /// The publication knows this wish, or does not exist.
-    Asked(Wish),
+    /// The publication knows this request, or does not exist.
+    Asked(PublicationRequest),
     /// This release knows where the pointer points, or does not exist.
     Told(ReleaseId),
 }
@@ -217,8 +217,8 @@ impl Resource for Releases {
             Outcome::Published(results, current) => {
                 state.published(at, &results, current.as_deref())
             }
-            Outcome::Asked(wish) => {
-                state.wishes.retain(|waiting| *waiting != wish);
+            Outcome::Asked(request) => {
+                state.requests.retain(|waiting| *waiting != request);
                 Step::put(state)
             }
             Outcome::Told(other) => {

@@ -182,7 +182,7 @@ async fn open(
     let unreachable = |fault: Fault| NotDone::Unreachable(fault.to_string());
     let found = credentials::newest(world, app, kind, Some(&host)).map_err(unreachable)?;
     let Some(Found { credential, secret: Secret::Token(token) }) = found else { return Ok(None) };
-    Use::of(world, &credential, &app.to_string()).tell(world).await.map_err(unreachable)?;
+    Use::of(world, &credential, &app.to_string()).record(world).await.map_err(unreachable)?;
     Ok(Some(GitCredential::Token(token)))
 }
 

@@ -66,8 +66,8 @@ pub async fn resolve_digest(
     let command = Command::Resolve(version.clone(), digest);
     let unreachable = |e: contract::Fault| EngineError::Unreachable(e.to_string());
     let image = world.to::<Images>(id).ask(command).await.map_err(unreachable)?;
-    let settled = image.versions.iter().find(|known| known.version == *version);
-    Ok(match settled.and_then(|known| known.digest.as_ref()) {
+    let resolved = image.versions.iter().find(|known| known.version == *version);
+    Ok(match resolved.and_then(|known| known.digest.as_ref()) {
         Some(digest) => registries.by_digest(&image.repository, digest),
         None => asked,
     })

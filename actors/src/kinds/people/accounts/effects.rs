@@ -70,8 +70,8 @@ impl Reach<'_> {
                     continue;
                 }
                 let input = Input::Command(command.clone());
-                match self.world.to::<R>(id).ask_with(input, self.told::<R>(&id.to_string())).await
-                {
+                let entry = self.audit_entry::<R>(&id.to_string());
+                match self.world.to::<R>(id).ask_with(input, entry).await {
                     Ok(_) | Err(Fault::NotFound(_)) => {}
                     Err(fault) => return Err(fault.into()),
                 }
@@ -81,7 +81,7 @@ impl Reach<'_> {
     }
 
     /// Writes the entry of the audit log together with the change of a resource.
-    fn told<R: Resource>(&self, resource: &str) -> Rider<R> {
+    fn audit_entry<R: Resource>(&self, resource: &str) -> Rider<R> {
         let ports = &self.world.ports;
         let now = ports.clock.now();
         let event = Event(AuditEvent {

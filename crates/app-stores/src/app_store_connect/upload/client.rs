@@ -248,7 +248,7 @@ impl Uploader<'_> {
                 let state = file.attributes.asset_delivery_state.as_ref();
                 let problems = state.map(|state| state.errors.as_slice()).unwrap_or_default();
                 upload.failure = Some(troubles::text(problems));
-                Ok(StepReport::settled())
+                Ok(StepReport::done())
             }
             _ => Ok(StepReport::after(SOON)),
         }
@@ -263,7 +263,7 @@ impl Uploader<'_> {
         upload.words.clone_from(&state.state);
         if state.state.as_deref() == Some("FAILED") {
             upload.failure = Some(troubles::text(&state.errors));
-            return Ok(StepReport::settled());
+            return Ok(StepReport::done());
         }
         // Apple says COMPLETE a while before it names the build.
         match found.data.related("build") {
@@ -289,7 +289,7 @@ impl Uploader<'_> {
                 upload.failure = Some(
                     "The build has expired. Raise the build number and build again.".to_owned(),
                 );
-                return Ok(StepReport::settled());
+                return Ok(StepReport::done());
             }
             Some("VALID") => {}
             Some(state @ ("FAILED" | "INVALID")) => {
@@ -298,7 +298,7 @@ impl Uploader<'_> {
                      them, raise the build number and build again. Apple's state of the build is \
                      {state}."
                 ));
-                return Ok(StepReport::settled());
+                return Ok(StepReport::done());
             }
             _ => return Ok(StepReport::after(LATER)),
         }

@@ -232,10 +232,12 @@ impl State {
                 self.building = progress;
                 self.built(built)
             }
-            Outcome::Opened(Ok(opened), used) => self.opened(now, opened).also(told(used)),
+            Outcome::Opened(Ok(opened), used) => self.opened(now, opened).also(use_recorded(used)),
             Outcome::Priced(Err(error)) => self.not_begun(now, error),
             Outcome::Built(Err(error)) => self.not_begun(now, error),
-            Outcome::Opened(Err(error), used) => self.not_begun(now, error).also(told(used)),
+            Outcome::Opened(Err(error), used) => {
+                self.not_begun(now, error).also(use_recorded(used))
+            }
             Outcome::Looked(looked) => {
                 (self.looking, self.looked_at) = (false, Some(now));
                 match *looked {
@@ -260,7 +262,7 @@ impl State {
 }
 
 /// The use of the credential, for the audit log.
-fn told(used: Option<Box<crate::kinds::delivery::credentials::Use>>) -> Change {
+fn use_recorded(used: Option<Box<crate::kinds::delivery::credentials::Use>>) -> Change {
     match used {
         Some(used) => Change::new().append::<Event>(&used.event.0.id, &used.event),
         None => Change::new(),

@@ -65,7 +65,7 @@ impl State {
             // Nobody delivers what was given back.
             _ if is_paid && matches && self.is_given_back() => {
                 return match self.state {
-                    S::Failed if was_given_back => self.told(),
+                    S::Failed if was_given_back => self.payment_noted(),
                     _ => self.given_back(at.now),
                 };
             }
@@ -74,8 +74,8 @@ impl State {
         match self.state {
             // Paid money moves forward only; refunds and disputes are now in the payment.
             S::Paid | S::Settling => return self.settle(at.now),
-            S::Settled => return self.told(),
-            S::AmountMismatch if !(is_paid && matches) => return self.told(),
+            S::Settled => return self.payment_noted(),
+            S::AmountMismatch if !(is_paid && matches) => return self.payment_noted(),
             _ if is_paid => return if matches { self.paid(at.now) } else { self.mismatched() },
             _ => {}
         }
@@ -122,7 +122,7 @@ impl State {
         let Some(error) = error else {
             return match self.state {
                 S::Paid | S::Settling => self.settle(now),
-                S::Settled | S::AmountMismatch => self.told(),
+                S::Settled | S::AmountMismatch => self.payment_noted(),
                 _ if !self.is_open() => self.lose(),
                 _ => {
                     self.problem = self.problem.filter(|problem| !problem.unreachable);
@@ -155,7 +155,7 @@ impl State {
     }
 
     /// The provider told more of money that arrived.
-    pub(super) fn told(mut self) -> Step<Checkouts> {
+    pub(super) fn payment_noted(mut self) -> Step<Checkouts> {
         (self.attempts, self.due) = (0, None);
         self.rest()
     }
@@ -201,12 +201,12 @@ impl State {
     }
 
     pub(super) fn mismatched(mut self) -> Step<Checkouts> {
-        let told = |money: Option<&Money>| money.map_or("nothing".into(), ToString::to_string);
+        let shown = |money: Option<&Money>| money.map_or("nothing".into(), ToString::to_string);
         let paid = self.payment.as_ref().and_then(|payment| payment.amount.as_ref());
         let text = format!(
             "the provider says that {} was paid, and {} was to be paid",
-            told(paid),
-            told(self.total.as_ref())
+            shown(paid),
+            shown(self.total.as_ref())
         );
         self.problem = Some(Problem { text, unreachable: false, lost: false });
         (self.state, self.due) = (S::AmountMismatch, None);

@@ -43,7 +43,7 @@ impl State {
             created_by_token,
             to_tell: Vec::new(),
             unsent: BTreeSet::new(),
-            wishes: Vec::new(),
+            requests: Vec::new(),
             rollout: None,
             asked_at: None,
         }
@@ -299,7 +299,7 @@ impl State {
     /// then the other releases of the channel are told.
     pub(super) fn next(&self) -> Option<Effect> {
         let publish = self.waiting().next().map(|_| Effect::Publish);
-        let ask = || self.wishes.first().map(|wish| Effect::Ask(*wish));
+        let ask = || self.requests.first().map(|request| Effect::Ask(*request));
         let tell = || self.to_tell.first().map(|other| Effect::Tell(*other));
         publish.or_else(ask).or_else(tell)
     }

@@ -4,7 +4,7 @@
 use crate::{
     kinds::delivery::releases::{
         current::Current,
-        rules::{Releases, State, TargetReply, Wish, name},
+        rules::{PublicationRequest, Releases, State, TargetReply, name},
     },
     runtime::resource::{Moment, Step},
 };
@@ -139,7 +139,7 @@ impl State {
                 (publication.state, publication.updated_at) = (S::Halted, now);
             }
         }
-        self.wishes.extend(restore.iter().map(|id| Wish::Restore(*id)));
+        self.requests.extend(restore.iter().map(|id| PublicationRequest::Restore(*id)));
         self.to_tell.push(to);
         Ok(Step::put(self).also(also))
     }
@@ -168,6 +168,6 @@ impl State {
         self.release.state = ReleaseState::RolledBack;
         let in_stores = self.release.publications.iter().filter(|p| p.target != Target::Ota);
         let withdrawn = in_stores.filter(|p| p.state != S::Failed);
-        self.wishes.extend(withdrawn.map(|p| Wish::Withdraw(p.id)));
+        self.requests.extend(withdrawn.map(|p| PublicationRequest::Withdraw(p.id)));
     }
 }
