@@ -13,6 +13,7 @@
 
 mod accounts;
 mod admin;
+mod announcements;
 mod attestations;
 mod backups;
 mod browsers;

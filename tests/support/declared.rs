@@ -131,6 +131,8 @@ pub fn scene(service: &Service) -> Scene {
     let invited =
         json!({"organizationId": organization, "email": "late@example.com", "role": "client"});
     let invited = call(&owner, "inviteMember", invited);
+    let superadmin = service.administrator();
+    let announcement = call(&superadmin, "svc_createAnnouncement", json!({"text": "Hello"}));
     let ids = json!({
         "organizationId": organization,
         "projectId": project,
@@ -195,12 +197,12 @@ pub fn scene(service: &Service) -> Scene {
         "shippingMethod": null,
         "metadata": {"cart": "7"},
         "channelToken": "a-channel",
+        "announcementId": announcement["id"],
     });
     let (Value::Object(mut ids), Value::Object(more)) = (ids, of_repositories) else {
         unreachable!()
     };
     ids.extend(more);
-    let superadmin = service.administrator();
     Scene {
         ids,
         owner,

@@ -19,8 +19,8 @@ use super::{
         image_builds::ImageBuilds, images::Images, instances::Instances, templates::Templates,
     },
     people::{
-        accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
-        tokens::Tokens,
+        accounts::Accounts, announcements::Announcements, apps::Apps, organizations::Organizations,
+        projects::Projects, tokens::Tokens,
     },
     world::World,
 };
@@ -34,10 +34,10 @@ use crate::runtime::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{
-    AppId, ArtifactId, BackupId, BuildId, CheckoutId, CommerceChannelId, CredentialId, DeliveryId,
-    DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId, ProjectId, PublicationId,
-    PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject, SubscriptionId, TemplateId, TokenId,
-    UserId, WebhookId,
+    AnnouncementId, AppId, ArtifactId, BackupId, BuildId, CheckoutId, CommerceChannelId,
+    CredentialId, DeliveryId, DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId,
+    ProjectId, PublicationId, PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject,
+    SubscriptionId, TemplateId, TokenId, UserId, WebhookId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -235,6 +235,9 @@ macro_rules! parent_key {
 
 kinds! {
     account: Accounts { id: UserId, stored: "account", noun: "user" }
+    announcement: Announcements {
+        id: AnnouncementId, stored: "announcement", noun: "announcement",
+    }
     organization: Organizations {
         id: OrganizationId, stored: "organization", noun: "organization", subject: Organization,
     }

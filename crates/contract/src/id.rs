@@ -128,6 +128,8 @@ ids! {
     CommerceChannelId "chn",
     /// A deploy token.
     TokenId "tok",
+    /// An announcement of the operators.
+    AnnouncementId "ann",
     /// A backend or market instance.
     InstanceId "ins",
     /// A template of instances.

@@ -10,6 +10,7 @@ pub mod function;
 #[macro_use]
 pub mod text;
 
+pub mod announcements;
 pub mod apps;
 pub mod artifacts;
 pub mod assertions;
@@ -133,6 +134,7 @@ groups!(
     tokens,
     trusted_publishers,
     webhooks,
+    announcements,
     operators,
     service,
 );
