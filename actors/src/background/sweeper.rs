@@ -11,7 +11,7 @@ use crate::{
         clock_watch,
         entries::{self, Deadline},
         guard::Guard,
-        resource::Input,
+        resource::{Input, Moment, removes_for_good},
     },
 };
 use actix::prelude::*;
@@ -141,7 +141,7 @@ async fn notify_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), F
 /// be removed is not told. A record that cannot be read is passed over.
 async fn notify<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) {
     let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
-    let is_allowed = is_certain || !R::expires(&seen.state);
+    let is_allowed = is_certain || !removes_for_good(&Moment { id, now }, &seen);
     if !is_allowed || entries::due(&seen).is_none_or(|due| due > now) {
         return;
     }

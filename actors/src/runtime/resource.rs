@@ -2,7 +2,7 @@
 
 pub use super::{
     kept::{Kept, StateOf, Task},
-    step::{Input, Moment, Next, Step, step},
+    step::{Input, Moment, Next, Step, removes_for_good, step},
     work::{Begins, Work},
 };
 
@@ -123,8 +123,8 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Vec::new()
     }
 
-    /// Whether the time at which the work of this state begins or ends removes data for good. It waits
-    /// while the clock is in doubt.
+    /// Whether the time at which the work of this state begins or ends removes data for good that the record
+    /// outlives. It waits while the clock is in doubt, and so does [`Resource::on_due`] that removes the record.
     fn expires(_state: &Self::State) -> bool {
         false
     }

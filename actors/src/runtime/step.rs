@@ -49,6 +49,13 @@ pub fn step<R: Resource>(
     Ok(step.with_next(at.now, kept, goes_on))
 }
 
+/// Whether the work of a record, whose time has come, removes data for good: the record itself, or what the
+/// kind [says](Resource::expires). It waits while the clock is in doubt.
+pub fn removes_for_good<R: Resource>(at: &Moment<R>, kept: &Kept<R>) -> bool {
+    let due = || step(at, Some(kept), Input::Due);
+    R::expires(&kept.state) || due().is_ok_and(|step| matches!(step.next, Next::Remove))
+}
+
 /// All that a step may know of the world.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<R: Resource> {

@@ -26,7 +26,7 @@ use crate::{
     runtime::{
         clock_watch,
         entries::{self, Deadline, Under},
-        resource::Resource,
+        resource::{Moment, Resource, removes_for_good},
         store::{Keyed, Store},
     },
 };
@@ -204,7 +204,7 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
                 let (id, seen) = found?;
                 let due = entries::due(&seen).filter(|due| *due < self.now - OVERDUE_AFTER);
                 if let Some(due) = due
-                    && (self.is_certain || !R::expires(&seen.state))
+                    && (self.is_certain || !removes_for_good(&Moment { id, now: self.now }, &seen))
                 {
                     self.found.push(Overdue { id: id.to_string(), noun: R::NOUN, due });
                 }

@@ -275,10 +275,6 @@ impl Resource for Deliveries {
         Entries::default().and(InState::<Webhooks>::new(delivery.webhook_id, delivery.state))
     }
 
-    fn expires(state: &State) -> bool {
-        state.delivery.finished_at.is_some()
-    }
-
     fn perform(
         Effect::Attempt: Effect,
         _: DeliveryId,

@@ -49,10 +49,6 @@ impl Resource for Announcements {
     fn on_due(_: Announcement, _: &Moment<Self>) -> Step<Self> {
         Step::remove()
     }
-
-    fn expires(_: &Announcement) -> bool {
-        true
-    }
 }
 
 /// Whether people see it. It is removed a moment after its end.
@@ -63,7 +59,7 @@ pub fn is_in_force(announcement: &Announcement, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::resource::{Input, Kept, Next, step};
+    use crate::runtime::resource::{Input, Kept, Next, removes_for_good, step};
     use contract::{Id, announcements::AnnouncementTone};
     use ulid::Ulid;
 
@@ -109,6 +105,9 @@ mod tests {
         assert!(is_in_force(&kept, end - MOMENT) && !is_in_force(&kept, end));
         assert_eq!(told(&kept, end - MOMENT), Ok(Next::Keep));
         assert_eq!(told(&kept, end), Ok(Next::Remove));
+        // A clock that is in doubt removes nothing.
+        assert!(removes_for_good(&at(end), &kept));
+        assert!(!removes_for_good(&at(end - MOMENT), &kept));
         let endless = Kept::at_rest(until(None));
         assert!(is_in_force(&endless, end));
         assert_eq!(told(&endless, end), Ok(Next::Keep));

@@ -110,10 +110,6 @@ impl Resource for Tokens {
     fn on_due(_: Token, at: &Moment<Self>) -> Step<Self> {
         remove(at)
     }
-
-    fn expires(_: &Token) -> bool {
-        true
-    }
 }
 
 fn remove(at: &Moment<Tokens>) -> Step<Tokens> {
