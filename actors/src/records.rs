@@ -52,6 +52,11 @@ macro_rules! side_records {
         /// The store trees of the side records.
         const SIDE_TREES: &[&str] = &[$($stored),+];
 
+        const _: () = contract::assertions::assert_all_differ(
+            &[STORED, SIDE_TREES],
+            "two kinds of records have one name in the store",
+        );
+
         /// Removes the records whose time is over. Returns the faults of the kinds that failed.
         pub(crate) async fn forget_expired(store: &Store, now: Timestamp) -> Vec<Fault> {
             let mut faults = Vec::new();

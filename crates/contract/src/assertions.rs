@@ -1,5 +1,5 @@
-//! What the compiler checks of all declarations: that each group is listed, and that names are valid
-//! and unique.
+//! What the compiler checks of all declarations: that each group is listed, that names are valid, and that
+//! names, prefixes of ids and trees of the store are unique.
 
 use crate::{endpoint::EndpointGroup, function::Group};
 
@@ -65,6 +65,34 @@ pub const fn assert_names_are_unique(groups: &[Group]) {
             i += 1;
         }
         g += 1;
+    }
+}
+
+/// Fails the build if two of the texts in these lists are the same.
+#[allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "runs in the compiler; iterators are not const"
+)]
+pub const fn assert_all_differ(lists: &[&[&str]], why: &str) {
+    let mut l = 0;
+    while l < lists.len() {
+        let mut i = 0;
+        while i < lists[l].len() {
+            let mut m = l;
+            while m < lists.len() {
+                let mut j = if m == l { i + 1 } else { 0 };
+                while j < lists[m].len() {
+                    if same(lists[l][i].as_bytes(), lists[m][j].as_bytes()) {
+                        panic!("{}", why);
+                    }
+                    j += 1;
+                }
+                m += 1;
+            }
+            i += 1;
+        }
+        l += 1;
     }
 }
 

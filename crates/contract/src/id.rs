@@ -26,6 +26,8 @@ pub trait Id:
 
 macro_rules! ids {
     ($($(#[$doc:meta])+ $name:ident $prefix:literal),+ $(,)?) => {
+        const _: () =
+            crate::assertions::assert_all_differ(&[&[$($prefix),+]], "two ids have one prefix");
         $(
             $(#[$doc])+
             #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
