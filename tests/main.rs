@@ -84,3 +84,17 @@ mod webhook_failures;
 mod webhooks;
 mod wire;
 mod wire_credentials;
+
+/// Without its line, the compiler passes a file over, and its tests with it.
+#[test]
+fn every_file_of_tests_has_its_line_here() {
+    let here = include_str!("main.rs");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_module = path.extension().is_some_and(|e| e == "rs") || path.join("mod.rs").exists();
+        let line = format!("\nmod {name};\n");
+        assert!(!is_module || name == "main" || here.contains(&line), "{name} has no line");
+    }
+}
