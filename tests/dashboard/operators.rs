@@ -97,6 +97,33 @@ fn a_parked_actor_asks_for_attention_and_is_restarted_on_the_page() {
 }
 
 #[test]
+fn an_announcement_stands_on_every_page() {
+    let Some((browser, judge)) = start("an_announcement_stands_on_every_page") else { return };
+    let service = Service::start();
+    let (ada, admin) = (service.register("ada"), service.administrator());
+    let announce = |text: &str, tone: &str| {
+        let params = json!({"text": text, "tone": tone});
+        service.call(Some(&admin), "svc_createAnnouncement", params).ok()["id"].clone()
+    };
+    announce("Builds of iOS are back.", "info");
+    let maintenance = announce("Maintenance <b>at 20:00</b>", "warning");
+    sign_in(&browser, &service, &ada.email, PASSWORD);
+    browser.says("Maintenance <b>at 20:00</b>");
+    browser.says("Builds of iOS are back.");
+    judge.page(&browser, "announcements");
+    for path in ["/account", "/templates", "/no-such-page"] {
+        assert!(html(&service, &ada, path).contains("Builds of iOS are back."), "{path}");
+    }
+    let maintenance = json!({"announcementId": maintenance});
+    service.call(Some(&admin), "svc_deleteAnnouncement", maintenance).ok();
+    assert!(!html(&service, &ada, "/account").contains("Maintenance"));
+    // Who is not signed in is told nothing.
+    browser.click("button", "Sign out");
+    browser.find("heading", "Sign in");
+    assert!(!browser.text().contains("Builds of iOS are back."));
+}
+
+#[test]
 fn an_operator_finds_people_and_what_they_did() {
     let Some((browser, judge)) = start("an_operator_finds_people_and_what_they_did") else {
         return;

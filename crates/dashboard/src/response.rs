@@ -13,6 +13,7 @@ use actix_web::{
 use askama::Template;
 use contract::{
     Fault, Timestamp,
+    announcements::{Announcement, GetAnnouncements},
     authentication::{Role, User},
 };
 use futures_util::future::LocalBoxFuture;
@@ -128,6 +129,8 @@ pub struct Frame {
     pub tabs: Option<Tabs>,
     /// The person, if they are signed in.
     pub user: Option<User>,
+    /// What the operators tell everybody who is signed in.
+    pub announcements: Vec<Announcement>,
     /// What the last form did.
     pub note: Option<Note>,
     pub form_token: String,
@@ -146,6 +149,7 @@ impl Frame {
             trail: Vec::new(),
             tabs: None,
             user: None,
+            announcements: Vec::new(),
             note: cookies::note(visitor.request()),
             form_token: visitor.form_token(),
             now: visitor.now(),
@@ -157,7 +161,8 @@ impl Frame {
     /// The frame for a person who is signed in.
     pub async fn of(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
         let user = Some(visitor.user().await?);
-        Ok(Frame { user, ..Frame::open(visitor, title) })
+        let announcements = visitor.read(&GetAnnouncements {}).await?.items;
+        Ok(Frame { user, announcements, ..Frame::open(visitor, title) })
     }
 
     /// The frame in which the session of these forms has just begun.
