@@ -42,6 +42,8 @@ const EMAIL: &str = "ada@example.com";
 const CALLERS: usize = 16;
 const AIM: f64 = 0.8;
 const BINDS: &str = "processor time; see `calls`.";
+const AIM_OF_OPENED: f64 = 0.25;
+const BINDS_OPENED: &str = "two durable changes for each checkout.";
 
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let mut rows = asked(pace)?;
@@ -209,5 +211,6 @@ fn opened(pace: Pace) -> Outcome<Row> {
     };
     let direct = rate(CALLERS, pace.seconds, initialize)?;
     let text = |rate: f64, who: &str| (rate, format!("{rate:.0}/s{who}"));
-    Ok(Row::new("checkouts opened", text(ours, ""), text(direct, ", the provider alone")))
+    Ok(Row::new("checkouts opened", text(ours, ""), text(direct, ", the provider alone"))
+        .at_least(AIM_OF_OPENED, BINDS_OPENED))
 }

@@ -29,6 +29,9 @@ const LIVE: usize = 500;
 const OF_A_SESSION: usize = 25;
 const SLOWEST: Duration = Duration::from_millis(20);
 const HEAVIEST: usize = 100 * 1024;
+const RATE: f64 = 0.1;
+const LIVE_MEMORY: f64 = 2.0;
+const LIVE_WORK: f64 = 20.0;
 const BINDS: &str = "processor time: each page calls functions and renders.";
 
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
@@ -58,7 +61,8 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
         let theirs = rate(BROWSERS, pace.seconds, |_, _| blank())?;
         let text = |rate: f64, who: &str| (rate, format!("{rate:.0}/s{who}"));
         let yardstick = text(theirs, ", a bare web server");
-        rows.push(Row::new(&format!("pages: {name}"), text(ours, ""), yardstick));
+        let row = Row::new(&format!("pages: {name}"), text(ours, ""), yardstick);
+        rows.push(row.at_least(RATE, BINDS));
         let (ours, theirs) = (slow(pace, || page().map(drop))?, slow(pace, blank)?);
         let millis =
             |time: Duration| (time.as_secs_f64(), format!("{:.1} ms", time.as_secs_f64() * 1e3));
@@ -89,11 +93,13 @@ fn live(server: &Server, sessions: &[String], pace: Pace) -> Outcome<[Row; 2]> {
     let (_idle, idle, resting) = opened("/account")?;
     let (_live, live, following) = opened("/operations/state")?;
     let kib = |bytes: f64, who: &str| (bytes.max(1.0), format!("{:.1} KiB{who}", bytes / 1024.0));
-    let memory = Row::new("memory of a live connection", kib(live, ""), kib(idle, ", an idle one"));
+    let memory = Row::new("memory of a live connection", kib(live, ""), kib(idle, ", an idle one"))
+        .at_most(LIVE_MEMORY, BINDS);
     let percent =
         |share: f64, who: &str| (share.max(0.1), format!("{share:.1} % of a processor{who}"));
     let what = format!("{LIVE} live connections");
-    Ok([memory, Row::new(&what, percent(following, ""), percent(resting, ", idle ones"))])
+    let work = Row::new(&what, percent(following, ""), percent(resting, ", idle ones"));
+    Ok([memory, work.at_most(LIVE_WORK, BINDS)])
 }
 
 /// The time of one in twenty that is slower than the others.

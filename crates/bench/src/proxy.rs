@@ -62,8 +62,8 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
         let what = format!("requests passed on to an instance, {size}");
         let text = |answers: Answers, who: &str| (answers.rate, format!("{answers}{who}"));
         rows.push(Row::new(&what, text(ours, ""), text(nginx, ", nginx")).at_least(AIM, BINDS));
-        rows.push(Row::new(&what, text(ours, ""), text(caddy, ", Caddy")));
-        rows.push(Row::new(&what, text(ours, ""), text(direct, ", directly")));
+        rows.push(Row::new(&what, text(ours, ""), text(caddy, ", Caddy")).at_least(2.0, BINDS));
+        rows.push(Row::new(&what, text(ours, ""), text(direct, ", directly")).at_least(0.3, BINDS));
     }
     Ok(rows)
 }

@@ -38,6 +38,12 @@ impl Row {
         self.aim(format!("ratio at least {ratio}"), met, binds)
     }
 
+    /// Sets an aim for the ratio of what is better if it is less, such as time and memory.
+    pub fn at_most(self, ratio: f64, binds: &str) -> Row {
+        let met = self.ratio <= ratio;
+        self.aim(format!("ratio at most {ratio}"), met, binds)
+    }
+
     /// Sets another aim.
     pub fn aim(mut self, text: String, met: bool, binds: &str) -> Row {
         self.aim = Some(Aim { text, met, binds: binds.into() });
