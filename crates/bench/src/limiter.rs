@@ -91,7 +91,8 @@ fn each(count: impl Fn(RateKey) -> bool) -> Outcome<Cost> {
     let before = machine::resident(None)?;
     let first = pass()?;
     let bytes = machine::resident(None)?.saturating_sub(before) as f64 / f64::from(CALLERS);
-    Ok(Cost { first, second: pass()?, bytes })
+    // At least one byte: what was freed before is used again, and a ratio needs a number.
+    Ok(Cost { first, second: pass()?, bytes: bytes.max(1.0) })
 }
 
 /// The address of a caller. Successive addresses are far apart, like those of strangers.

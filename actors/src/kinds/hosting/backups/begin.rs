@@ -8,7 +8,7 @@ use contract::{
     text::Identifier,
 };
 
-/// A backup that begins at `now`. For `keep`, see [`State::keep`].
+/// A backup that begins at `now`. For `keep`, see [`State::keep`](super::rules::State::keep).
 pub fn begin(
     id: BackupId,
     instance: (InstanceId, &Instance),
