@@ -319,17 +319,19 @@ fn followed(pace: Pace) -> Outcome<Row> {
         .at_least(FOLLOWED_AIM, FOLLOWED_BIND))
 }
 
-/// Writes builds to the store of a stopped service.
+/// Writes builds to the store of a stopped service. Returns their ids.
 pub fn seed_builds(
     home: &Path,
     count: usize,
     record: impl Fn(BuildId, u64) -> Outcome<Kept<Builds>>,
-) -> Outcome<()> {
-    let random = Random::default();
+) -> Outcome<Vec<BuildId>> {
+    let (random, mut ids) = (Random::default(), Vec::new());
     seed::fill(home, count, |change, number| {
         let id = random.id(now());
+        ids.push(id);
         Ok(change.create::<Builds>(&id, record(id, number as u64)?))
-    })
+    })?;
+    Ok(ids)
 }
 
 #[allow(clippy::disallowed_methods, reason = "deadlines of the records are compared with it")]

@@ -45,7 +45,7 @@ impl Client {
         Client { address, application_id: String::new(), from: Ipv4Addr::LOCALHOST }
     }
 
-    fn connect(&self) -> Outcome<TcpStream> {
+    pub fn connect(&self) -> Outcome<TcpStream> {
         let stream = socket(AddressFamily::INET, SocketType::STREAM, None).or_say("a socket")?;
         if self.from != Ipv4Addr::LOCALHOST {
             bind(&stream, &SocketAddr::from((self.from, 0))).or_say(self.from)?;

@@ -198,27 +198,44 @@ fn run(bench: &Bench) -> Outcome<()> {
     Ok(())
 }
 
-/// Measures each figure in its own process, so that none inherits the memory of another.
+/// Measures each figure in its own process, so that none inherits the memory of another. A figure that
+/// cannot be measured does not keep the others out of the report.
 fn run_all(pace: Pace) -> Outcome<()> {
-    let mut all: Vec<Row> = Vec::new();
-    for (figure, _) in FIGURES {
+    let (mut all, mut methods, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    for (figure, method) in FIGURES {
         eprintln!("{figure} …");
-        let mut command = std::process::Command::new(machine::this_program()?);
-        command.args([figure, "--json", "--rounds", &pace.rounds.to_string()]);
-        command.args(["--seconds", &pace.seconds.to_string()]);
-        if let Some(workers) = pace.workers {
-            command.args(["--workers", &workers.to_string()]);
+        match run_one(figure, pace) {
+            Ok(rows) => {
+                eprint!("{}", table::rows(&rows));
+                all.extend(rows);
+                methods.push((figure, method));
+            }
+            Err(e) => {
+                eprintln!("{figure} was not measured: {e}");
+                missing.push(figure);
+            }
         }
-        let done = command.stderr(std::process::Stdio::inherit()).output().or_say(figure)?;
-        if !done.status.success() {
-            return Err(format!("{figure} was not measured"));
-        }
-        let rows: Vec<Row> = serde_json::from_slice(&done.stdout).or_say(figure)?;
-        eprint!("{}", table::rows(&rows));
-        all.extend(rows);
     }
-    let report = table::report(&machine::describe()?, &all, &FIGURES);
-    std::fs::write("BENCHMARKS.md", report).or_say("BENCHMARKS.md")
+    let report = table::report(&machine::describe()?, &all, &methods, &missing);
+    std::fs::write("BENCHMARKS.md", report).or_say("BENCHMARKS.md")?;
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("these figures were not measured: {}", missing.join(", "))),
+    }
+}
+
+fn run_one(figure: &str, pace: Pace) -> Outcome<Vec<Row>> {
+    let mut command = std::process::Command::new(machine::this_program()?);
+    command.args([figure, "--json", "--rounds", &pace.rounds.to_string()]);
+    command.args(["--seconds", &pace.seconds.to_string()]);
+    if let Some(workers) = pace.workers {
+        command.args(["--workers", &workers.to_string()]);
+    }
+    let done = command.stderr(std::process::Stdio::inherit()).output().or_say(figure)?;
+    match done.status.success() {
+        true => serde_json::from_slice(&done.stdout).or_say(figure),
+        false => Err(done.status.to_string()),
+    }
 }
 
 #[allow(clippy::print_stdout, reason = "it is what the program is for")]

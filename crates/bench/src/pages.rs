@@ -2,16 +2,18 @@
 
 use crate::{
     Pace,
-    builds::{own, rate},
+    builds::{app, rate, seed_builds, state},
     client::Client,
     echo, machine,
     outcome::{Explain, Outcome},
     server::Server,
     table::Row,
 };
+use actors::runtime::resource::Kept;
+use contract::{AppId, BuildId};
 use serde_json::json;
 use std::{
-    net::TcpStream,
+    net::{Ipv4Addr, TcpStream},
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -19,14 +21,15 @@ use std::{
 pub const METHOD: &str = "Sixteen browsers ask for a page without scripts, each over a new \
     connection: the start page of somebody with fifty projects, and the reference of all functions. \
     The yardstick is a bare web server that answers as many bytes. The time of a page is that of one \
-    browser alone, at the 95th percentile. Live connections follow the state of the installation; their \
-    yardstick are as many connections that got a page and stay open.";
+    browser alone, at the 95th percentile. 500 live connections, of 20 accounts at as many addresses, \
+    follow the state of a build each; their yardstick are as many connections that got a page and stay \
+    open.";
 
 const BROWSERS: usize = 16;
 const PROJECTS: usize = 50;
-/// Live connections in all, and of each session. The service allows some more of both.
+/// Live connections in all, and of each account. The service allows some more of both.
 const LIVE: usize = 500;
-const OF_A_SESSION: usize = 25;
+const OF_AN_ACCOUNT: usize = 25;
 const SLOWEST: Duration = Duration::from_millis(20);
 const HEAVIEST: usize = 100 * 1024;
 const RATE: f64 = 0.1;
@@ -37,17 +40,27 @@ const BINDS: &str = "processor time: each page calls functions and renders.";
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let server = Server::start(home.path(), pace.http_workers())?;
-    let session = own(&server)?.session;
+    let sessions = server.register(LIVE / OF_AN_ACCOUNT)?;
+    let session = sessions.first().or_say("a session")?.clone();
     for n in 0..PROJECTS {
         let project = json!({"name": format!("Project {n}")});
         server.client.call(Some(&session), "svc_createProject", &project)?;
     }
-    let watching: Outcome<Vec<_>> =
-        (0..LIVE / OF_A_SESSION).map(|_| server.administrator()).collect();
-    let watching = watching?;
+    let apps: Outcome<Vec<_>> = sessions.iter().map(|session| app(&server, session)).collect();
+    let apps = apps?;
     // Signing in takes much memory for a moment, which would hide that of connections.
     server.stop()?;
+    let builds = seed_builds(home.path(), apps.len(), |id, number| {
+        let app: AppId = apps.get(number as usize).or_say("an app")?.parse().or_say("the app")?;
+        Ok(Kept::at_rest(state(id, app)?))
+    })?;
     let server = Server::start(home.path(), pace.http_workers())?;
+    let watching = builds.into_iter().zip(sessions).enumerate().map(|(n, (build, session))| {
+        // One address has a part of the connections only.
+        let address = Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + n as u32);
+        Watcher { address, session, build }
+    });
+    let watching: Vec<_> = watching.collect();
     // The pages have one worker.
     let echo = echo::start(1)?;
     let bare = Client::to(echo.address);
@@ -75,13 +88,20 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
+/// Somebody who has a build that waits.
+struct Watcher {
+    address: Ipv4Addr,
+    session: String,
+    build: BuildId,
+}
+
 /// Connections that wait for live updates: their memory, and the processor time that all of them take.
-fn live(server: &Server, sessions: &[String], pace: Pace) -> Outcome<[Row; 2]> {
-    let opened = |path: &str| -> Outcome<(Vec<TcpStream>, f64, f64)> {
+fn live(server: &Server, watching: &[Watcher], pace: Pace) -> Outcome<[Row; 2]> {
+    let opened = |path: &dyn Fn(&Watcher) -> String| -> Outcome<(Vec<TcpStream>, f64, f64)> {
         let before = machine::resident(Some(server.process()))?;
-        let each = sessions.iter().flat_map(|session| std::iter::repeat_n(session, OF_A_SESSION));
-        let open: Outcome<Vec<_>> = each.map(|session| server.follow(path, session)).collect();
-        let open = open?;
+        let each = watching.iter().flat_map(|who| std::iter::repeat_n(who, OF_AN_ACCOUNT));
+        let open = each.map(|who| server.follow(who.address, &path(who), &who.session));
+        let open: Vec<_> = open.collect::<Outcome<_>>()?;
         let bytes = machine::resident(Some(server.process()))?.saturating_sub(before);
         let (begun, worked) = (Instant::now(), machine::processor_time(server.process())?);
         std::thread::sleep(Duration::from_secs(pace.seconds));
@@ -90,8 +110,8 @@ fn live(server: &Server, sessions: &[String], pace: Pace) -> Outcome<[Row; 2]> {
         Ok((open, bytes as f64 / LIVE as f64, share))
     };
     // The idle ones stay open, so that the others do not get their memory.
-    let (_idle, idle, resting) = opened("/account")?;
-    let (_live, live, following) = opened("/operations/state")?;
+    let (_idle, idle, resting) = opened(&|_| "/account".into())?;
+    let (_live, live, following) = opened(&|who| format!("/builds/{}/state", who.build))?;
     let kib = |bytes: f64, who: &str| (bytes.max(1.0), format!("{:.1} KiB{who}", bytes / 1024.0));
     let memory = Row::new("memory of a live connection", kib(live, ""), kib(idle, ", an idle one"))
         .at_most(LIVE_MEMORY, BINDS);

@@ -98,10 +98,11 @@ impl Server {
         dashboard.size(path, &headers.each_ref().map(|(name, value)| (*name, value.as_str())))
     }
 
-    /// Opens a page or a stream of the dashboard, for who has this session, and keeps the connection
-    /// after the first bytes of the answer.
-    pub fn follow(&self, path: &str, session: &str) -> Outcome<TcpStream> {
-        let mut connection = TcpStream::connect(self.dashboard).or_say("the dashboard")?;
+    /// Opens a page or a stream of the dashboard, for who has this session at this address, and keeps the
+    /// connection after the first bytes of the answer.
+    pub fn follow(&self, from: Ipv4Addr, path: &str, session: &str) -> Outcome<TcpStream> {
+        let dashboard = Client { from, ..Client::to(self.dashboard) };
+        let mut connection = dashboard.connect()?;
         let [host, cookie] =
             self.signed_in(session).map(|(name, value)| format!("{name}: {value}"));
         let head = format!("GET {path} HTTP/1.1\r\n{host}\r\n{cookie}\r\n\r\n");
@@ -113,17 +114,6 @@ impl Server {
             true => Ok(connection),
             false => Err(format!("{path}: {}", String::from_utf8_lossy(first))),
         }
-    }
-
-    /// A session of the first administrator, whom [`register`](Server::register) made, without a rate
-    /// limit.
-    pub fn administrator(&self) -> Outcome<String> {
-        let who = json!({"email": "admin@example.com", "password": "a password"});
-        let signed_in = self.client.call(None, "loginWithEmail", &who)?;
-        let session = signed_in.text("/result/sessionToken")?.to_owned();
-        let tier = json!({"userId": signed_in.text("/result/user/id")?, "tier": "enterprise"});
-        self.client.call(Some(&session), "svc_admin_setTier", &tier)?;
-        Ok(session)
     }
 
     /// Makes the first administrator, registers users without a rate limit, and returns their

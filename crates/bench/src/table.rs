@@ -71,19 +71,24 @@ pub fn rows(rows: &[Row]) -> String {
     text
 }
 
-/// The content of `BENCHMARKS.md`. Each method is the name of a figure and its description.
-pub fn report(machine: &str, all: &[Row], methods: &[(&str, &str)]) -> String {
+/// The content of `BENCHMARKS.md`. Each method is the name of a figure and its description; `missing` are
+/// the figures that could not be measured.
+pub fn report(machine: &str, all: &[Row], methods: &[(&str, &str)], missing: &[&str]) -> String {
     let methods: String = methods
         .iter()
         .map(|(figure, method)| {
             format!("- `cargo run --profile dist -p bench {figure}`: {method}\n")
         })
         .collect();
+    let missing = match missing {
+        [] => String::new(),
+        missing => format!("\nNot measured in this run: {}.\n", missing.join(", ")),
+    };
     format!(
         "# Benchmarks\n\n\
          Written by `make bench`. Each figure stands beside a yardstick that was measured in the \
          same run on the same machine, because only the ratio says something about the service.\n\n\
-         {machine}\n{}\n## How it is measured\n\n{methods}",
+         {machine}\n{}\n## How it is measured\n\n{methods}{missing}",
         rows(all)
     )
 }

@@ -116,6 +116,7 @@ fn seed_builds(home: &Path, app: AppId) -> Outcome<()> {
         let plan = Some(builds::plan()?);
         Ok(Kept::at_rest(State { queued_until, plan, ..builds::state(id, app)? }))
     })
+    .map(drop)
 }
 
 /// By how many seconds the latest build ended after its time.

@@ -229,7 +229,7 @@ async fn find_actors(
 async fn state(visitor: Visitor) -> PageResult {
     live::stream(visitor, STATE_EVERY, async |visitor, last| {
         let overview = visitor.read(&GetOverview {}).await?;
-        let frame = Frame::of(visitor, "").await?;
+        let frame = Frame::open(visitor, "");
         live::replaced(&OverviewSummary { frame: &frame, overview: &overview }, last, Next::Later)
     })
     .await
@@ -240,7 +240,7 @@ async fn actors(visitor: Visitor, query: web::Query<ActorsQuery>) -> PageResult 
     live::stream(visitor, ACTORS_EVERY, async move |visitor, last| {
         let (actors, _) = find_actors(visitor, &query).await?;
         let Some(actors) = actors else { return Ok((Update::None, Next::Never)) };
-        let frame = Frame::of(visitor, "").await?;
+        let frame = Frame::open(visitor, "");
         live::replaced(&ActorTable { frame: &frame, actors: &actors }, last, Next::Later)
     })
     .await
