@@ -220,8 +220,10 @@ fn floods_of_one_address_keep_nobody_from_the_dashboard() {
             assert_eq!(page.status(), 200, "{what}");
             assert!(page.text().unwrap().contains("Password"), "{what}");
         }
+        // The floods send 300 MB each. The connections of an address hold 64 MiB in buffers of the HTTP
+        // library, the bodies as much at the most, and the allocator keeps for a second what was freed.
         let grown = memory(&service).saturating_sub(before);
-        assert!(grown < 150, "{what}: {grown} MiB more");
+        assert!(grown < 200, "{what}: {grown} MiB more");
         drop(open);
     }
 }

@@ -226,7 +226,8 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
             stores.call("svc_checkRelease", json!({"releaseId": release}));
         }
     }
-    assert!(kills >= 10, "it was killed {kills} times: {seen:?}");
+    // How many of these situations one look finds new together depends on how long a start takes.
+    assert!(kills >= 5 && seen.len() >= 15, "it was killed {kills} times: {seen:?}");
     let play = stores.google.seen(APP);
     assert_eq!(play["commits"].as_array().unwrap().len(), 1, "{play}");
     assert_eq!(codes(&stores.track()[0]), ("42", "inProgress"));

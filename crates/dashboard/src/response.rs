@@ -160,9 +160,16 @@ impl Frame {
 
     /// The frame for a person who is signed in.
     pub async fn of(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
-        let user = Some(visitor.user().await?);
+        let frame = Frame::of_refusal(visitor, title).await?;
         let announcements = visitor.read(&GetAnnouncements {}).await?.items;
-        Ok(Frame { user, announcements, ..Frame::open(visitor, title) })
+        Ok(Frame { announcements, ..frame })
+    }
+
+    /// The frame of a refusal for a person who is signed in. A flood of requests is refused with as few
+    /// calls as possible: each of them waits with what has arrived in memory.
+    pub async fn of_refusal(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
+        let user = Some(visitor.user().await?);
+        Ok(Frame { user, ..Frame::open(visitor, title) })
     }
 
     /// The frame in which the session of these forms has just begun.

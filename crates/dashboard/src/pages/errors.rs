@@ -22,7 +22,7 @@ pub async fn page_of(visitor: &Visitor, fault: &Fault) -> PageResult {
         fault if fault.status() >= 500 => "Something went wrong",
         _ => "Not done",
     };
-    let frame = match Frame::of(visitor, title).await {
+    let frame = match Frame::of_refusal(visitor, title).await {
         Ok(frame) => frame,
         Err(_) => Frame::open(visitor, title),
     };
