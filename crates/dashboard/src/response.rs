@@ -160,14 +160,13 @@ impl Frame {
 
     /// The frame for a person who is signed in.
     pub async fn of(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
-        let frame = Frame::of_refusal(visitor, title).await?;
+        let frame = Frame::of_user(visitor, title).await?;
         let announcements = visitor.read(&GetAnnouncements {}).await?.items;
         Ok(Frame { announcements, ..frame })
     }
 
-    /// The frame of a refusal for a person who is signed in. A flood of requests is refused with as few
-    /// calls as possible: each of them waits with what has arrived in memory.
-    pub async fn of_refusal(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
+    /// The frame for a person who is signed in, with as few calls as possible.
+    pub async fn of_user(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
         let user = Some(visitor.user().await?);
         Ok(Frame { user, ..Frame::open(visitor, title) })
     }

@@ -22,10 +22,12 @@ pub async fn page_of(visitor: &Visitor, fault: &Fault) -> PageResult {
         fault if fault.status() >= 500 => "Something went wrong",
         _ => "Not done",
     };
-    let frame = match Frame::of_refusal(visitor, title).await {
-        Ok(frame) => frame,
-        Err(_) => Frame::open(visitor, title),
+    let frame = match fault {
+        // While a request of a flood is refused, what it sent stays in memory.
+        Fault::Busy | Fault::RateLimited { .. } => Frame::of_user(visitor, title).await,
+        _ => Frame::of(visitor, title).await,
     };
+    let frame = frame.unwrap_or_else(|_| Frame::open(visitor, title));
     let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     page_with(status, &ErrorPage { frame, fault: fault.to_string() })
 }
