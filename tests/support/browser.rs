@@ -10,6 +10,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::{
+    collections::HashMap,
     io::{BufRead, BufReader, Read},
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
@@ -29,6 +30,17 @@ pub struct Browser {
 /// Elements that may have a role.
 const PARTS: &str =
     "a, button, dialog, h1, h2, h3, input:not([type=hidden]), select, summary, textarea, [role]";
+
+/// The parts of a page whose texts hold a name. To ask the browser for the role and the name of every
+/// part takes a hundred commands on a large page.
+const NEAR: &str = "const [parts, name] = arguments; \
+    const plain = (texts) => texts.join('').replace(/\\s/g, ''); \
+    return [...document.querySelectorAll(parts)].filter((part) => { \
+        const by = (part.getAttribute('aria-labelledby') ?? '').split(' '); \
+        const labels = [...(part.labels ?? []), ...by.map((id) => document.getElementById(id))]; \
+        const own = [part.textContent, part.ariaLabel, part.value, part.title, part.placeholder]; \
+        return plain([...own, ...labels.map((label) => label?.textContent)]).includes(plain([name])); \
+    });";
 
 /// The widths of a phone and of a computer, in CSS pixels.
 const WIDTHS: [u32; 2] = [390, 1280];
@@ -141,15 +153,29 @@ impl Browser {
         }
     }
 
+    /// See [`NEAR`]. None where scripts do not run.
+    async fn near(&self, name: &str) -> Vec<Element> {
+        let found = self.driver.execute(NEAR, vec![json!(PARTS), json!(name)]).await;
+        let found = found.and_then(|found| Ok(serde_json::from_value::<Vec<_>>(found)?));
+        let references: Vec<HashMap<String, String>> = found.unwrap_or_default();
+        let ids = references.into_iter().flat_map(HashMap::into_values);
+        ids.map(|id| Element::from_element_id(self.driver.clone(), id.into())).collect()
+    }
+
     /// Waits until the page has a part with this role and name.
     pub fn find(&self, role: &str, name: &str) -> Element {
-        let look = async || -> Result<Option<Element>, CmdError> {
-            for element in self.driver.find_all(Locator::Css(PARTS)).await? {
+        let first = async |parts: Vec<Element>| -> Result<Option<Element>, CmdError> {
+            for element in parts {
                 if fits(&self.driver, &element, role, name).await? {
                     return Ok(Some(element));
                 }
             }
             Ok(None)
+        };
+        let look = async || match first(self.near(name).await).await? {
+            // A name may also come from a style.
+            None => first(self.driver.find_all(Locator::Css(PARTS)).await?).await,
+            found => Ok(found),
         };
         let begun = Instant::now();
         loop {
