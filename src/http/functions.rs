@@ -108,20 +108,22 @@ pub async fn send(head: &RequestHead, edge: &Edge, request: Request) -> Exchange
 
 fn log(request_id: &str, response: &Response, took: std::time::Duration) {
     let function = response.operation.unwrap_or("-");
-    let caller = response.user.map(|user| user.to_string());
-    let caller = caller.as_deref().unwrap_or("-");
+    // Made only if the line is wanted.
+    let caller = || response.user.map_or_else(|| "-".to_owned(), |user| user.to_string());
     let took_ms = took.as_secs_f64() * 1000.0;
     match &response.reply {
-        Ok(_) => tracing::info!(request_id, function, caller, code = 0, took_ms, "called"),
+        Ok(_) => {
+            tracing::info!(request_id, function, caller = caller(), code = 0, took_ms, "called")
+        }
         // An unreachable upstream is not an error of the service.
         Err(fault @ (Fault::Unavailable(_) | Fault::NoAnswer(_) | Fault::Busy | Fault::NoRoom)) => {
-            tracing::warn!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
+            tracing::warn!(request_id, function, caller = caller(), code = fault.code(), took_ms, error = %fault, "failed");
         }
         Err(fault) if fault.status() >= 500 || matches!(fault, Fault::Uncertain) => {
-            tracing::error!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
+            tracing::error!(request_id, function, caller = caller(), code = fault.code(), took_ms, error = %fault, "failed");
         }
         Err(fault) => {
-            tracing::info!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "refused")
+            tracing::info!(request_id, function, caller = caller(), code = fault.code(), took_ms, error = %fault, "refused")
         }
     }
 }

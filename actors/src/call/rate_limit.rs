@@ -190,16 +190,30 @@ impl<C: Clock> Buckets<C> {
 
     fn take(&self, who: RateKey, cost: NonZeroU32) -> Allowance {
         // What costs more than a bucket holds takes all of it.
-        let taken = self.rate.check_key_n(&Ask::Take(who), cost.min(self.size));
-        let now = self.peek(who);
-        match taken {
-            Ok(Ok(left)) => Allowance { remaining: left.remaining_burst_capacity(), ..now },
+        let cost = cost.min(self.size);
+        match self.rate.check_key_n(&Ask::Take(who), cost) {
+            Ok(Ok(left)) => self.with(left.remaining_burst_capacity(), None),
             Ok(Err(not_yet)) => {
                 let wait = not_yet.wait_time_from(self.rate.clock().now());
-                Allowance { retry_after: Some(wait), ..now }
+                let missing = wait.as_nanos().div_ceil(self.each().as_nanos());
+                let missing = u32::try_from(missing).unwrap_or(u32::MAX).min(cost.get());
+                self.with(cost.get() - missing, Some(wait))
             }
-            Err(_) => now,
+            Err(_) => self.peek(who),
         }
+    }
+
+    /// The time after which one call comes back.
+    fn each(&self) -> Duration {
+        Duration::from_secs(60) / self.size.get()
+    }
+
+    /// What a caller has left who took calls just now. A second look-up would say more precisely when
+    /// the bucket is full; this is at most one call later.
+    fn with(&self, remaining: u32, retry_after: Option<Duration>) -> Allowance {
+        let size = self.size.get();
+        let full_in = self.each() * (size - remaining);
+        Allowance { limit: size, remaining, full_in, retry_after }
     }
 
     /// Leaves at most `most` calls in a bucket.

@@ -2,10 +2,21 @@
 //! parts of a key. Index entries and claims may hold slashes; kinds and keys of records may not.
 
 use crate::{CLAIMS, INDEX, Record, StoreError};
-use std::ops::Range;
+use std::{
+    fmt::{Display, Write},
+    ops::Range,
+};
 
-pub(crate) fn record(kind: &str, key: &str) -> Vec<u8> {
-    [kind, "/", key].concat().into_bytes()
+/// Most keys of records are not longer, in bytes.
+const USUAL: usize = 64;
+
+pub(crate) fn record(kind: &str, key: &(impl Display + ?Sized)) -> Vec<u8> {
+    let mut row = String::with_capacity(kind.len() + 1 + USUAL);
+    row.push_str(kind);
+    row.push('/');
+    // Fails only if the key fails to write itself, which no key does.
+    let _ = write!(row, "{key}");
+    row.into_bytes()
 }
 
 pub(crate) fn records(kind: &str) -> Range<Vec<u8>> {

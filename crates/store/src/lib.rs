@@ -189,14 +189,12 @@ impl Store {
     pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, StoreError> {
         self.inner.vitals.check_readable()?;
         self.inner.check_kind(R::TREE)?;
-        let key = key.to_string();
-        let row = keys::record(R::TREE, &key);
-        let read = || {
-            Ok(self.inner.read::<R>(&key, &row)?.map(|(record, bytes)| Cached { record, bytes }))
-        };
+        let row = keys::record(R::TREE, key);
         if !R::CACHED {
-            return Ok(self.inner.read(&key, &row)?.map(|(record, _)| record));
+            return Ok(self.inner.read::<R>(key, &row)?.map(|(record, _)| record));
         }
+        let read =
+            || Ok(self.inner.read::<R>(key, &row)?.map(|(record, bytes)| Cached { record, bytes }));
         let found = self.inner.cache.get_or(&row, read)?;
         Ok(found.and_then(|Cached { record, .. }| {
             let record: Arc<dyn Any + Send + Sync> = record;
@@ -231,7 +229,7 @@ impl Store {
     /// All records of `R`, last key first, from the one before `after`.
     pub fn whole<R: Record>(&self, after: Option<&R::Key>) -> List<'_, R> {
         let Range { start, end } = keys::records(R::TREE);
-        let end = after.map_or(end, |after| keys::record(R::TREE, &after.to_string()));
+        let end = after.map_or(end, |after| keys::record(R::TREE, after));
         List::new(self, start..end, Order::LastKeyFirst)
     }
 
@@ -323,7 +321,9 @@ impl Store {
 impl Inner {
     /// Refuses a kind that was not named when the store was opened.
     pub(crate) fn check_kind(&self, name: &str) -> Result<(), StoreError> {
-        if self.kinds.iter().any(|kind| std::ptr::eq(*kind, name) || *kind == name) {
+        // Nearly always the same text, which is found without a look at the letters.
+        let mut kinds = self.kinds.iter();
+        if kinds.any(|kind| std::ptr::eq(*kind, name)) || self.kinds.contains(&name) {
             return Ok(());
         }
         Err(StoreError::Unreadable(format!(
@@ -339,13 +339,13 @@ impl Inner {
     /// Reads a record, and how many bytes it has in the store.
     fn read<R: Record>(
         &self,
-        key: &str,
+        key: &R::Key,
         row: &[u8],
     ) -> Result<Option<(Snapshot<R>, usize)>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
         let bytes = self.rows()?.get(row)?;
         let decode = |bytes: Vec<u8>| {
-            Stored::decode(key, &bytes).map(|stored| (Arc::new(stored), bytes.len()))
+            Stored::decode(&key.to_string(), &bytes).map(|stored| (Arc::new(stored), bytes.len()))
         };
         bytes.map(decode).transpose()
     }
