@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 /// Waits until an instance is in one of these states, and with the state `running` until all its
 /// services run: one that is added comes up while the others serve. Returns the instance.
 pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
-    let begun = Instant::now();
+    let mut changed = Instant::now();
+    let mut before = Value::Null;
     loop {
         let instance = service.call(Some(who), "svc_getBackendInstance", json!({"instanceId": id}));
         let instance = instance.ok();
+        if instance != before {
+            (changed, before) = (Instant::now(), instance.clone());
+        }
         // What has an address is reached once it has a port.
         let all_run = || {
             let mut services = instance["services"].as_array().unwrap().iter();
@@ -27,8 +31,8 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
         if states.iter().any(is_in) {
             return instance;
         }
-        // Its image may have to be built first.
-        assert!(begun.elapsed() < Duration::from_secs(300), "not {states:?}: {instance}");
+        // Its image may have to be built first, which takes minutes on a busy machine, and tells how far it is.
+        assert!(changed.elapsed() < Duration::from_secs(300), "not {states:?}: {instance}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
