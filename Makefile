@@ -6,6 +6,9 @@
 DATA ?= data/run
 # Cargo takes all processors, and not those that make has left.
 ALONE = env -u MAKEFLAGS
+# A program that a test starts can make its output non-blocking, also for everybody who shares it.
+SHELL = bash
+.SHELLFLAGS = -o pipefail -c
 TESTS = --workspace --features failpoints --no-fail-fast
 
 # Build and start the server on an embedded store under data/run.
@@ -21,7 +24,7 @@ test: test-deps fmt
 
 # `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended.
 test-program: test-build test-prepare
-	+$(ALONE) RUST_TEST_THREADS=$$((2 * $$(getconf _NPROCESSORS_ONLN))) cargo test $(TESTS) --test it
+	+$(ALONE) RUST_TEST_THREADS=$$((2 * $$(getconf _NPROCESSORS_ONLN))) cargo test $(TESTS) --test it 2>&1 | cat
 
 test-others: test-build test-prepare
 	$(ALONE) cargo test $(TESTS)
