@@ -33,7 +33,7 @@ test-checks: test-build
 	$(ALONE) make lint doc
 
 test-build:
-	+$(ALONE) cargo test $(TESTS) --no-run --tests --test it
+	+$(ALONE) cargo test $(TESTS) --no-run --test it
 
 test-prepare:
 	./tests/support/prepare.sh

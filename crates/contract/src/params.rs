@@ -28,7 +28,8 @@ pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
     }
     // Reads the parameters again, slower, to find the problems.
     let fields = without_reserved_keys(body)?;
-    serde_json::from_value(Value::Object(fields.clone())).map_err(|_| {
+    // As text, because reading `T` from a `Value` would be compiled once more for each `T`.
+    serde_json::from_slice(Value::Object(fields.clone()).to_string().as_bytes()).map_err(|_| {
         let problems = problems::<T>(fields.clone());
         Fault::Invalid(match problems.is_empty() {
             // Each value is right, and not all of them together.
