@@ -1,12 +1,12 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
 # those of `openapi`.
 
-.PHONY: run test test-program test-others test-checks test-build test-prepare test-deps fmt lint doc deny openapi bench screenshots soak
+.PHONY: run test test-program test-others test-checks test-build test-build-others test-prepare test-deps fmt lint doc deny openapi bench screenshots soak
 
 DATA ?= data/run
 # Cargo takes all processors, and not those that make has left.
 ALONE = env -u MAKEFLAGS
-# A program that a test starts can make its output non-blocking, also for everybody who shares it.
+# A recipe fails if any program of a pipe does.
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
 TESTS = --workspace --features failpoints --no-fail-fast
@@ -22,18 +22,23 @@ run:
 test: test-deps fmt
 	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-others test-checks
 
-# `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended.
+# `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended. Through a pipe of
+# its own: a program that a test starts can make its output non-blocking, and make cannot write to it then.
 test-program: test-build test-prepare
 	+$(ALONE) RUST_TEST_THREADS=$$((2 * $$(getconf _NPROCESSORS_ONLN))) cargo test $(TESTS) --test it 2>&1 | cat
 
-test-others: test-build test-prepare
+test-others: test-build-others test-prepare
 	$(ALONE) cargo test $(TESTS)
 
-test-checks: test-build
+test-checks: test-build-others
 	$(ALONE) make lint doc
 
+# Apart, because the tests of the program take longest and begin while the others compile.
 test-build:
 	+$(ALONE) cargo test $(TESTS) --no-run --test it
+
+test-build-others: test-build
+	$(ALONE) cargo test $(TESTS) --no-run
 
 test-prepare:
 	./tests/support/prepare.sh

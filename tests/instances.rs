@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 /// Waits until an instance is in one of these states, and with the state `running` until all its
 /// services run: one that is added comes up while the others serve. Returns the instance.
 pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
-    let mut changed = Instant::now();
-    let mut before = Value::Null;
+    let mut begun = Instant::now();
+    let mut building = Value::Null;
     loop {
         let instance = service.call(Some(who), "svc_getBackendInstance", json!({"instanceId": id}));
         let instance = instance.ok();
-        if instance != before {
-            (changed, before) = (Instant::now(), instance.clone());
+        // Its image may have to be built first, which takes minutes on a busy machine and tells how far it is.
+        let why = &instance["lastError"];
+        let is_built = why.as_str().is_some_and(|why| why.contains("its image is being built"));
+        if is_built && *why != building {
+            (begun, building) = (Instant::now(), why.clone());
         }
         // What has an address is reached once it has a port.
         let all_run = || {
@@ -31,8 +34,7 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
         if states.iter().any(is_in) {
             return instance;
         }
-        // Its image may have to be built first, which takes minutes on a busy machine, and tells how far it is.
-        assert!(changed.elapsed() < Duration::from_secs(300), "not {states:?}: {instance}");
+        assert!(begun.elapsed() < Duration::from_secs(300), "not {states:?}: {instance}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -120,7 +120,7 @@ impl Records<'_> {
         if count == 0 {
             return Ok(());
         }
-        // As text, because reading a record from a `Value` would be compiled once more for each kind.
+        // From text, because reading a record from a `Value` would be compiled once more for each kind.
         let after: R::Content =
             serde_json::from_slice(record.to_string().as_bytes()).map_err(|e| e.to_string())?;
         let change = Change::new().replace::<R>(key, Some(&before), after);

@@ -2,19 +2,12 @@
 //! call takes its cost. The calls without an account from one IPv6 network also share wider buckets:
 //! who rents a /48 has 65,536 networks of 64 bits.
 
+mod buckets;
+
+use buckets::Buckets;
 use contract::{Fault, UserId, authentication::Tier};
-use governor::{
-    Quota, RateLimiter,
-    clock::{Clock, DefaultClock},
-    middleware::StateInformationMiddleware,
-    nanos::Nanos,
-    state::{
-        NotKeyed, StateStore,
-        keyed::{DashMapStateStore, ShrinkableKeyedStateStore},
-    },
-};
+use governor::clock::{Clock, DefaultClock};
 use std::{
-    convert::Infallible,
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
     time::Duration,
@@ -106,122 +99,6 @@ impl Allowance {
             remaining: UNLIMITED,
             full_in: Duration::ZERO,
             retry_after: None,
-        }
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Ask {
-    /// Take calls from the bucket.
-    Take(RateKey),
-    /// Tell whether the calls could be taken, and take none.
-    Look(RateKey),
-}
-
-/// The buckets as governor stores them. governor takes every call that it grants, and makes a
-/// bucket for every key. This store does neither for an [`Ask::Look`].
-#[derive(Default)]
-struct Kept(DashMapStateStore<RateKey>);
-
-impl StateStore for Kept {
-    type Key = Ask;
-
-    fn measure_and_replace<T, F, E>(&self, ask: &Ask, decide: F) -> Result<T, E>
-    where
-        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
-    {
-        let look = |full_at| decide(full_at).map(|(granted, _)| granted);
-        match ask {
-            Ask::Take(who) => self.0.measure_and_replace(who, decide),
-            Ask::Look(who) => match self.0.get(who) {
-                None => look(None),
-                Some(bucket) => {
-                    let refuse = |full_at| Err::<(Infallible, Nanos), _>(look(full_at));
-                    let Err(answer) = bucket.measure_and_replace(&NotKeyed::NonKey, refuse);
-                    answer
-                }
-            },
-        }
-    }
-}
-
-impl ShrinkableKeyedStateStore<Ask> for Kept {
-    fn retain_recent(&self, drop_below: Nanos) {
-        self.0.retain_recent(drop_below);
-    }
-
-    fn shrink_to_fit(&self) {
-        self.0.shrink_to_fit();
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// The buckets of one size.
-struct Buckets<C: Clock> {
-    size: NonZeroU32,
-    rate: RateLimiter<Ask, Kept, C, StateInformationMiddleware>,
-}
-
-impl<C: Clock> Buckets<C> {
-    fn new(size: NonZeroU32, clock: C) -> Self {
-        let rate = RateLimiter::new(Quota::per_minute(size), Kept::default(), clock);
-        Buckets { size, rate }
-    }
-
-    fn peek(&self, who: RateKey) -> Allowance {
-        let look = Ask::Look(who);
-        // governor counts the calls left after the one it grants, which a look does not take.
-        let remaining =
-            self.rate.check_key(&look).map_or(0, |left| left.remaining_burst_capacity() + 1);
-        // A bucket is full if all its calls could be taken.
-        let full_in = match self.rate.check_key_n(&look, self.size) {
-            Ok(Err(not_yet)) => not_yet.wait_time_from(self.rate.clock().now()),
-            Ok(Ok(_)) | Err(_) => Duration::ZERO,
-        };
-        Allowance { limit: self.size.get(), remaining, full_in, retry_after: None }
-    }
-
-    fn take(&self, who: RateKey, cost: NonZeroU32) -> Allowance {
-        // What costs more than a bucket holds takes all of it.
-        let cost = cost.min(self.size);
-        match self.rate.check_key_n(&Ask::Take(who), cost) {
-            Ok(Ok(left)) => self.with(left.remaining_burst_capacity(), None),
-            Ok(Err(not_yet)) => {
-                let wait = not_yet.wait_time_from(self.rate.clock().now());
-                let missing = wait.as_nanos().div_ceil(self.each().as_nanos());
-                let missing = u32::try_from(missing).unwrap_or(u32::MAX).min(cost.get());
-                self.with(cost.get() - missing, Some(wait))
-            }
-            Err(_) => self.peek(who),
-        }
-    }
-
-    /// The time after which one call comes back.
-    fn each(&self) -> Duration {
-        Duration::from_secs(60) / self.size.get()
-    }
-
-    /// What a caller has left who took calls just now. A second look-up would say more precisely when
-    /// the bucket is full; this is at most one call later.
-    fn with(&self, remaining: u32, retry_after: Option<Duration>) -> Allowance {
-        let size = self.size.get();
-        let full_in = self.each() * (size - remaining);
-        Allowance { limit: size, remaining, full_in, retry_after }
-    }
-
-    /// Leaves at most `most` calls in a bucket.
-    fn cap(&self, who: RateKey, most: u32) {
-        let excess = || NonZeroU32::new(self.peek(who).remaining.saturating_sub(most));
-        // governor refuses this if a call took from the bucket since. The excess is then smaller.
-        while let Some(excess) = excess() {
-            let _ = self.rate.check_key_n(&Ask::Take(who), excess);
         }
     }
 }
@@ -318,14 +195,13 @@ impl<C: Clock> Limiter<C> {
     /// Drops the buckets that are full again: their callers are idle.
     pub fn forget_idle(&self) {
         for buckets in self.tiers.iter().flat_map(|(_, sizes)| sizes.all()) {
-            buckets.rate.retain_recent();
-            buckets.rate.shrink_to_fit();
+            buckets.forget_idle();
         }
     }
 
     /// The number of buckets.
     pub fn len(&self) -> usize {
-        self.tiers.iter().flat_map(|(_, sizes)| sizes.all()).map(|buckets| buckets.rate.len()).sum()
+        self.tiers.iter().flat_map(|(_, sizes)| sizes.all()).map(Buckets::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {

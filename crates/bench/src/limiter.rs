@@ -21,8 +21,8 @@ const TIER: Tier = Tier::Professional;
 const SLOWEST: f64 = 2.0;
 const BINDS: &str = "the algorithm, which knows when each caller's calls come back, and not how many there \
     were.";
-const KEPT: &str = "the allocator, which keeps the pages of what was freed for the next allocations, and \
-    returns them only while it is busy.";
+const KEPT: &str =
+    "the allocator, which keeps the pages of what was freed for the next allocations.";
 
 /// The cost of one caller: nanoseconds of the first and of the second call, and bytes of memory.
 struct Cost {

@@ -28,8 +28,9 @@ pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
     }
     // Reads the parameters again, slower, to find the problems.
     let fields = without_reserved_keys(body)?;
-    // As text, because reading `T` from a `Value` would be compiled once more for each `T`.
-    serde_json::from_slice(Value::Object(fields.clone()).to_string().as_bytes()).map_err(|_| {
+    // From text, because reading `T` from a `Value` would be compiled once more for each `T`. The fields
+    // were read from JSON, so they can be written as JSON.
+    serde_json::from_slice(&serde_json::to_vec(&fields).unwrap_or_default()).map_err(|_| {
         let problems = problems::<T>(fields.clone());
         Fault::Invalid(match problems.is_empty() {
             // Each value is right, and not all of them together.
