@@ -107,7 +107,10 @@ impl Browser {
         // Chromium refuses root with its sandbox, and containers have a small /dev/shm.
         let args = ["--headless", "--no-sandbox", "--disable-dev-shm-usage"];
         let options = json!({"args": args, "prefs": preferences});
-        let wanted = [("goog:chromeOptions".to_owned(), options)].into_iter().collect();
+        // Scripts may take as long as pages. By default, it would be half of that.
+        let timeouts = json!({"script": WITHIN.as_millis()});
+        let wanted = [("goog:chromeOptions", options), ("timeouts", timeouts)];
+        let wanted = wanted.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let address = format!("http://127.0.0.1:{}", port.unwrap());
         let mut session = ClientBuilder::new(HttpConnector::new());

@@ -26,7 +26,7 @@ const SCHEMES: [(&str, &str); 2] = [("light", "{}"), ("dark", "{runOnly: ['color
 const AXE: &str = "const done = arguments[arguments.length - 1]; \
     const told = ({violations}) => \
         done(violations.map(({id, nodes}) => `${id}: ${nodes.map((n) => n.html).join(' ')}`)); \
-    const run = (options) => axe.run(options).then(told);";
+    const run = (options) => axe.run(options).then(told, (why) => done(`${why}`));";
 
 /// The sum of all shifts of the layout since the page began to load.
 const SHIFTS: &str = "const done = arguments[arguments.length - 1]; let sum = 0; \
@@ -34,9 +34,9 @@ const SHIFTS: &str = "const done = arguments[arguments.length - 1]; let sum = 0;
         if (!e.hadRecentInput) sum += e.value; })).observe({type: 'layout-shift', buffered: true}); \
     setTimeout(() => done(sum), 100);";
 
-/// The page as the server sends it.
+/// The page as the server sends it, or why it did not come.
 const SENT: &str = "const done = arguments[arguments.length - 1]; \
-    fetch(location.href).then((answer) => answer.text()).then(done);";
+    fetch(location.href).then((answer) => answer.text()).then(done, (why) => done(`${why}`));";
 
 /// Judges the pages of one test. What the HTML checker says comes when it is dropped: it starts slowly.
 pub struct Judge {
@@ -66,6 +66,7 @@ impl Judge {
         let shifts = browser.run_async(SHIFTS);
         assert_eq!(shifts.as_f64(), Some(0.0), "{name}: the layout shifts while the page loads");
         let sent = browser.run_async(SENT).as_str().unwrap().to_owned();
+        assert!(sent.starts_with("<!"), "{name}: {sent}");
         assert!(sent.len() < HEAVIEST, "{name} has {} bytes", sent.len());
         std::fs::write(self.folder.path().join(format!("{name}.html")), sent).unwrap();
         self.names.borrow_mut().push(name.to_owned());
