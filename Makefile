@@ -1,7 +1,7 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
 # those of `openapi`.
 
-.PHONY: run test test-program test-others test-checks test-build test-build-others test-prepare test-deps fmt lint doc deny openapi bench screenshots soak
+.PHONY: run test test-program test-others test-checks test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
 
 DATA ?= data/run
 # Cargo takes all processors, and not those that make has left.
@@ -68,11 +68,18 @@ doc:
 deny:
 	cargo deny check $(WHAT)
 
-# Compare docs/openapi.json, docs/REFERENCE.md, and the tables of docs/WEBHOOKS.md and
-# docs/REPOSITORIES.md with the declarations. `UPDATE=1 make openapi` writes them; read their difference.
+# Compare the generated pages below docs with the declarations: openapi.json, REFERENCE.md, EXAMPLES.md,
+# commands.md, settings.md, and the tables of WEBHOOKS.md and REPOSITORIES.md. `UPDATE=1 make openapi` writes
+# them; read their difference.
 openapi:
-	cargo test -p contract --test documents
+	cargo test -p contract --test main documents
 	cargo test -p repository --test checks documentation
+	cargo test -p svc --bin svc pages
+
+# Build the documentation as a site in target/book. It needs mdBook (`cargo install --locked mdbook`).
+# The program itself shows the same pages below /docs of its dashboard.
+book:
+	mdbook build docs
 
 # Measure the packaged program against yardsticks, and write BENCHMARKS.md.
 bench:
@@ -82,6 +89,10 @@ bench:
 # Make pictures of every page of the dashboard, in light and dark, for a phone and for a computer.
 screenshots:
 	SVC_SCREENSHOTS="$(CURDIR)/target/screenshots" cargo test --features failpoints --test it dashboard::
+
+# Take the pictures of the README again.
+pictures:
+	cargo test $(TESTS) --test it pictures_of_the_readme -- --ignored
 
 # Kill the service a thousand times under load.
 soak:

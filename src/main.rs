@@ -34,7 +34,7 @@ enum Command {
     },
     /// Write the manual pages of all commands into a folder.
     Man {
-        /// The folder.
+        /// The folder, which is made if it is missing.
         folder: std::path::PathBuf,
     },
     #[command(flatten)]
@@ -86,6 +86,31 @@ fn ended(done: Result<(), String>) -> ExitCode {
         Err(e) => {
             eprintln!("error: {e}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// `UPDATE=1` writes the pages again; review the difference.
+    #[test]
+    fn the_pages_of_commands_and_settings_are_what_the_program_takes() {
+        let mut program = program();
+        program.build();
+        let serve = program.find_subcommand("serve").unwrap();
+        for (file, made) in [
+            ("commands.md", cli::reference::commands(&program, &[("svc serve", "settings.md")])),
+            ("settings.md", cli::reference::settings(serve)),
+        ] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(file);
+            if std::env::var_os("UPDATE").is_some() {
+                std::fs::write(&path, &made).unwrap();
+            }
+            let kept = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(kept == made, "docs/{file} is old; run `make openapi` and read the difference");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `svc serve`: starts the server, and closes the store when the server stops.
 
 use crate::{
-    config::ServeArgs,
+    config::{ServeArgs, network::is_local},
     http::{
         self, ConnectionPermit, Edge, Shared,
         dashboard::Pages,
@@ -44,6 +44,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::oneshot;
+use url::Url;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
@@ -155,9 +156,12 @@ fn serve_pages(
     edge: impl Fn(Router) -> Edge + Send + Clone + 'static,
     listener: Listener,
 ) -> Result<Server, String> {
+    let (url, api_url) = (args.network.dashboard_url()?, args.network.api_url());
     let settings = dashboard::Settings {
-        url: args.network.dashboard_url()?,
-        api_url: args.network.api_url(),
+        keeps_sessions: url.scheme() == "https" || is_local(&url),
+        is_only_here: Url::parse(&api_url).is_ok_and(|url| is_local(&url)),
+        url,
+        api_url,
         application_id: platform.settings.application_id.clone(),
         sends_mail: args.messages.mail_url.is_some(),
         registration: platform.world.ports.site.registration,

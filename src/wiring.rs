@@ -7,7 +7,7 @@ use crate::{
         machine::ThisMachine, mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
         receivers::HttpReceivers, recipes, registries,
     },
-    config::{ServeArgs, builds::BuildArgs, commerce::CommerceArgs, stores::StoreArgs},
+    config::{ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs},
     secrets::{self, Keys},
 };
 use actix_rt::ArbiterHandle;
@@ -34,7 +34,7 @@ use app_stores::{
 };
 use commerce::Vendure;
 use container_engine::docker::Docker;
-use contract::{checkouts::PaymentProvider, releases::Target};
+use contract::{checkouts::PaymentProvider, quotas::Quotas, releases::Target};
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 use store::{Change, Memory, Store as Database, StoreError};
@@ -93,7 +93,7 @@ fn ports(
         passwords: Arc::new(Argon2id::default()),
         binaries: vault,
         mail: mail(args.messages.mail_url.as_deref(), &args.messages.mail_from)?,
-        stores: Arc::new(stores(&args.stores)?),
+        app_stores: Arc::new(app_stores(&args.app_stores)?),
         credential_files: Arc::new(CredentialOpener::default()),
         payments: Arc::new(payment_providers(&args.commerce)?),
         shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
@@ -122,13 +122,18 @@ fn ports(
         recipes: Arc::new(recipes::read(&args.hosting).map_err(|e| format!("the recipes: {e}"))?),
         advisories: Arc::new(catalogue.advisories()),
         sealer: sealer(keys)?,
-        site: Arc::new(site(args, keys)),
+        site: Arc::new(site(args, keys)?),
     })
 }
 
 /// What the platform knows of this installation.
-fn site(args: &ServeArgs, keys: &Keys) -> Site {
-    Site {
+fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
+    let mut quotas = Quotas::read(include_str!("../data/quotas.json"))?;
+    for (tier, quota, limit) in &args.limits.quotas {
+        quotas.set(*tier, *quota, *limit);
+    }
+    Ok(Site {
+        quotas,
         installation: keys.application_id.clone(),
         api_url: args.network.api_url(),
         is_reachable: args.network.is_reachable(),
@@ -143,7 +148,7 @@ fn site(args: &ServeArgs, keys: &Keys) -> Site {
         platform_plans: args.commerce.platform_plans.iter().cloned().collect(),
         deployment_limit: Duration::from_secs(args.hosting.deployment_limit.into()),
         image_build_limit: Duration::from_secs(args.hosting.image_build_limit.into()),
-    }
+    })
 }
 
 fn settings(
@@ -205,7 +210,7 @@ async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, St
 }
 
 /// The stores that publish apps.
-fn stores(args: &StoreArgs) -> Result<HashMap<Target, Arc<dyn AnyStore>>, String> {
+fn app_stores(args: &AppStoreArgs) -> Result<HashMap<Target, Arc<dyn AnyStore>>, String> {
     let google = GoogleAddresses {
         play: args.google_play_url.clone(),
         firebase: args.firebase_url.clone(),

@@ -12,10 +12,11 @@ use std::{path::Path, process::Command};
 const SIGNER: &str = "acme/svc-ci/.github/workflows/svc-build.yml";
 
 struct World {
+    // Ends first, while what it talks to is there.
+    service: Service,
     sigstore: Sigstore,
     /// The folder of the trusted roots.
     roots: tempfile::TempDir,
-    service: Service,
     ada: Person,
     app: Value,
 }

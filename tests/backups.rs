@@ -94,6 +94,7 @@ fn a_backup_is_verified_in_a_database_of_its_own() {
     eventually("the database of the trial is there", || !left(&good).is_empty());
     call(&service, "svc_restoreBackup", id.clone()).ok();
     let back = finished(&service, &ada, &good);
+    until(&service, &ada, &instance["id"], &["running", "failed"]);
     assert_eq!(
         (&back["restore"]["state"], psql(&instance, "parse", "select count(*) from kept")),
         (&json!("succeeded"), "1000".into())

@@ -84,19 +84,21 @@ pub struct Daemon {
     /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,
     folder: tempfile::TempDir,
+    bridge: String,
     child: Option<Child>,
 }
-
-const BRIDGE: &str = "svc-test-bridge";
 
 impl Daemon {
     /// Starts a daemon, or reports that the test is left out.
     pub fn start(test: &str) -> Option<Daemon> {
         let folder = tempfile::tempdir().unwrap();
         let address = format!("unix://{}/docker.sock", folder.path().display());
-        let mut daemon = Daemon { address, folder, child: None };
-        ip(&["link", "add", "name", BRIDGE, "type", "bridge"]);
-        let has_bridge = ip(&["address", "replace", "10.212.0.1/24", "dev", BRIDGE]);
+        // Other tests of this machine have such a bridge too.
+        let bridge = format!("svc-test-{:06x}", fastrand::u32(..1 << 24));
+        let range = format!("10.212.{}.1/24", fastrand::u8(..));
+        ip(&["link", "add", "name", &bridge, "type", "bridge"]);
+        let has_bridge = ip(&["address", "replace", &range, "dev", &bridge]);
+        let mut daemon = Daemon { address, folder, bridge, child: None };
         if has_bridge && daemon.boot() {
             return Some(daemon);
         }
@@ -133,7 +135,7 @@ impl Daemon {
         let mut command = Command::new("dockerd");
         command.arg("--data-root").arg(at("data")).arg("--exec-root").arg(at("exec"));
         command.arg("--pidfile").arg(at("pid")).arg("--host").arg(&self.address);
-        command.arg(format!("--bridge={BRIDGE}"));
+        command.arg(format!("--bridge={}", self.bridge));
         command.args(["--iptables=false", "--ip-forward=false"]);
         command.arg("--ip-masq=false");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -168,7 +170,7 @@ impl Drop for Daemon {
         // The mounts of a killed daemon remain.
         let data = self.folder.path().join("data");
         let _ = Command::new("umount").args(["--recursive", "--lazy"]).arg(data).output();
-        ip(&["link", "delete", BRIDGE]);
+        ip(&["link", "delete", &self.bridge]);
     }
 }
 

@@ -72,6 +72,7 @@ fn repositories_that_trickle_delay_no_check_of_another_tenant() {
     git.commit(&[("README.md", "an app".into())]);
     let hosts = format!("127.0.0.1:{port},localhost:{port},{}", git.host);
     let service = Service::start_with(&[("SVC_GIT_PRIVATE_HOSTS", &hosts)]);
+    service.leaves_work("checks at hosts that never end");
     let (mallory, ada) = (service.register("mallory"), service.register("ada"));
     let slow = apps(&service, &mallory, 16);
     let app = apps(&service, &ada, 1).remove(0);

@@ -148,9 +148,10 @@ fn an_engine_that_is_away_fails_nothing() {
     let second = json!({"projectId": project["id"], "name": "Second"});
     let second = call("svc_createBackendInstance", second).ok();
     call("svc_stopBackendInstance", json!({"instanceId": instance["id"]})).ok();
-    std::thread::sleep(Duration::from_secs(2));
-    let waiting = until(&service, &ada, &second["id"], &["provisioning"]);
-    assert!(waiting["lastError"].as_str().unwrap().contains("waits for"), "{waiting}");
+    eventually("it waits for the engine", || {
+        let waiting = until(&service, &ada, &second["id"], &["provisioning"]);
+        waiting["lastError"].as_str().is_some_and(|why| why.contains("waits for"))
+    });
     until(&service, &ada, &instance["id"], &["stopping"]);
     way.set_open(true);
     until(&service, &ada, &instance["id"], &["stopped"]);

@@ -27,6 +27,7 @@ const MANY: usize = 10_000;
 #[test]
 fn one_page_of_a_long_list_reads_a_bounded_number_of_records() {
     let mut service = Service::start();
+    service.leaves_work("records that no owner wrote");
     let ada = service.register("ada");
     let (_, app) = service.project_with_app(&ada, None);
     let organization = service.call(Some(&ada), "listOrganizations", json!({})).ok();

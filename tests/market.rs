@@ -26,7 +26,8 @@ fn a_shop_comes_up_with_nothing_prepared() {
     assert_eq!((&made["kind"], made["services"].as_array().unwrap().len()), (&json!("market"), 2));
     let failed = until(&service, &ada, id, &["running", "failed"]);
     let why = failed["lastError"].as_str().unwrap();
-    assert!(why.starts_with("server: its image was not built:") && why.contains(&base), "{why}");
+    assert!(why.starts_with("server: its image was not built, see the log of job "), "{why}");
+    assert!(why.contains(&base), "{why}");
 
     // It is there now. The service is killed while it builds, and goes on.
     engine.publish("recipe-base", "late-base", "1");
@@ -42,7 +43,12 @@ fn a_shop_comes_up_with_nothing_prepared() {
     service.kill();
     service.boot();
     let running = until(&service, &ada, id, &["running", "failed"]);
-    assert_eq!((&running["state"], &running["lastError"]), (&json!("running"), &json!(null)));
+    let log = || {
+        let newest = &service.call(Some(&admin), "listBuildJobs", json!({})).ok()["items"][0];
+        service.call(Some(&admin), "getBuildJobLogs", json!({"jobId": newest["id"]})).ok()
+    };
+    assert_eq!(running["state"], "running", "{}: {}", running["lastError"], log());
+    assert_eq!(running["lastError"], Value::Null);
     assert_eq!(jobs(&service), ["succeeded", "failed"]);
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
     let shop = format!("{}/shop-api", running["url"].as_str().unwrap());
@@ -134,6 +140,7 @@ fn a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back(
     call("svc_restoreBackup", json!({"backupId": backup["id"]})).ok();
     let restored = finished(&service, &ada, &backup);
     assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    until(&service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(sql(channels), "1");
 
     let shop = format!("{}/shop-api", instance["url"].as_str().unwrap());

@@ -311,3 +311,74 @@ fn a_session_alone_does_not_replace_the_password() {
         service.log().matches("Your password was replaced").count() == 3
     });
 }
+
+/// The tokens for another e-mail in the operator's log.
+fn email_tokens(service: &Service) -> Vec<String> {
+    let log = service.log().replace("\\n", "\n");
+    let tokens = log.split("/confirm-email?token=").skip(1);
+    tokens.filter_map(|rest| rest.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+#[test]
+fn another_e_mail_is_set_by_whoever_reads_its_mail() {
+    let service = open();
+    let ada = service.register("ada");
+    service.register("bob");
+    let ask = |email: &str, password: &str| {
+        let params = json!({"newEmail": email, "currentPassword": password});
+        service.call(Some(&ada), "svc_changeEmail", params)
+    };
+    let confirm = |token: &str| service.call(None, "svc_confirmEmail", json!({"token": token}));
+    let email =
+        |who: &Person| service.call(Some(who), "getCurrentUser", json!({})).ok()["email"].clone();
+
+    assert_eq!(ask("countess@example.com", "a wrong horse").refusal(), (404, 101));
+    assert_eq!(ask("BOB@example.com", "correct horse").refusal(), (409, 137));
+    assert_eq!(ask("ada@example.com", "correct horse").refusal(), (400, 142));
+    assert_eq!(confirm("no token").refusal(), (401, 119));
+
+    // A new password revokes what somebody else may have asked for.
+    ask("thief@example.com", "correct horse").ok();
+    eventually("the mail goes out", || email_tokens(&service).len() == 1);
+    let params = json!({"currentPassword": "correct horse", "newPassword": "another horse"});
+    let token = service.call(Some(&ada), "changePassword", params).ok()["sessionToken"].clone();
+    let ada = Person { token: token.as_str().unwrap().to_owned(), ..ada.clone() };
+    assert_eq!(confirm(&email_tokens(&service)[0]).refusal(), (401, 119));
+
+    // Within ten minutes of the sign-in, no password is needed. At most three mails go out in an hour.
+    let ask = |email: &str| service.call(Some(&ada), "svc_changeEmail", json!({"newEmail": email}));
+    let answers = together(16, |caller| ask(&format!("ada{caller}@example.com")));
+    assert_eq!((statuses(&answers, 200), statuses(&answers, 429)), (3, 13), "{answers:?}");
+    eventually("three mails go out", || email_tokens(&service).len() == 4);
+    assert_eq!(email(&ada), "ada@example.com", "nothing changes before it is confirmed");
+
+    // A mail for a new password that went to the earlier e-mail is of no use afterwards.
+    let mails = reset_tokens(&service).len();
+    service.call(None, "requestPasswordReset", json!({"email": "ada@example.com"})).ok();
+    eventually("the mail goes out", || reset_tokens(&service).len() > mails);
+    let token = email_tokens(&service)[3].clone();
+    let answers = together(16, |_| confirm(&token));
+    assert_eq!((statuses(&answers, 200), statuses(&answers, 401)), (1, 15), "{answers:?}");
+    let new = email(&ada);
+    assert!(new.as_str().unwrap().starts_with("ada") && new != "ada@example.com", "{new}");
+    let reset = reset_tokens(&service).pop().unwrap();
+    let params = json!({"token": reset, "newPassword": "a third horse"});
+    assert_eq!(service.call(None, "resetPassword", params).refusal(), (401, 119));
+    let sign_in = |email: &Value| {
+        let params = json!({"email": email, "password": "another horse"});
+        service.call(None, "loginWithEmail", params).status
+    };
+    assert_eq!((sign_in(&new), sign_in(&json!("ada@example.com"))), (200, 404));
+
+    // The earlier e-mail is free again, and its owner was told.
+    service
+        .call(
+            None,
+            "registerUser",
+            json!({"email": "ada@example.com", "password": "correct horse"}),
+        )
+        .ok();
+    eventually("the earlier e-mail is told", || {
+        service.log().contains("The e-mail of your account was changed")
+    });
+}

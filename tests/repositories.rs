@@ -23,8 +23,9 @@ fn managed() -> [(&'static str, String); 3] {
 }
 
 struct World {
-    git: Git,
+    // Ends first, while what it talks to is there.
     service: Service,
+    git: Git,
     ada: Person,
     app: Value,
 }

@@ -63,6 +63,9 @@ fn an_sql_database_is_put_back_as_it_was() {
     call(&service, "svc_restoreBackup", id.clone()).ok();
     let restored = finished(&service, &ada, &made);
     assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    // The server remembers nothing of the database as it was.
+    let back = until(&service, &ada, &instance["id"], &["running", "failed"]);
+    assert_eq!(back["state"], "running", "{back}");
     assert_eq!(psql(&instance, "parse", "select count(*), min(t) from kept"), "1000|row 1");
     assert_eq!(
         psql(&instance, "parse", "select count(*) from pg_class where relname = 'later'"),
@@ -162,6 +165,7 @@ fn a_document_database_is_put_back_as_it_was() {
     call("svc_restoreBackup", json!({"backupId": backup["id"]})).ok();
     let restored = finished(&service, &ada, &backup);
     assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    until(&service, &ada, &instance["id"], &["running", "failed"]);
     assert_eq!(users(), 2);
 
     // Another instance begins with the same content.

@@ -190,3 +190,43 @@ fn without_a_store_it_only_lists() {
     assert_eq!(shop.buy(&[("variantId", "7")]).status(), 404);
     assert_eq!(shop.platform(&json!({})), json!([]));
 }
+
+#[test]
+fn pages_are_in_the_language_of_the_browser() {
+    let shop = Storefront::start(&[("STORE_ID", "main")]);
+    let read_as = |languages: &str, path: &str| {
+        let request = shop.http.get(format!("{}{path}", shop.url));
+        request.header("Accept-Language", languages).send().unwrap().text().unwrap()
+    };
+    for (languages, tag, words, price) in [
+        ("", "en", "Continue to payment", "€12.34"),
+        ("xx, ja;q=0.9", "en", "Continue to payment", "€12.34"),
+        ("de-AT, en;q=0.5", "de", "Weiter zur Zahlung", "12,34\u{a0}€"),
+        ("en;q=0.5, fr-CH", "fr", "Continuer vers le paiement", "12,34\u{a0}€"),
+        ("de;q=0, es;q=0.1", "es", "Continuar al pago", "12,34\u{a0}€"),
+        ("toString, constructor", "en", "Continue to payment", "€12.34"),
+    ] {
+        let page = read_as(languages, "/products/pen");
+        assert!(page.contains(&format!("<html lang=\"{tag}\">")), "{languages}: {page}");
+        assert!(page.contains(words) && page.contains(price), "{languages}: {page}");
+        assert!(!page.contains("undefined"), "{languages}: {page}");
+    }
+    let paid = json!({"reference": "r1", "status": "paid", "amount": 2468, "currency": "EUR", "orderCode": "$&"});
+    shop.platform(&json!({"verify": [200, paid]}));
+    let page = read_as("de", "/thanks?reference=r1");
+    assert!(page.contains("Ihre Bestellung ist <b>$&#38;</b>."), "{page}");
+    assert!(page.contains("Bezahlt: <b>24,68\u{a0}€</b>"), "{page}");
+
+    // Each language has each sentence, with its placeholders.
+    let sentences = |tag: &str| {
+        let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/images/vendure-storefront");
+        let file = std::fs::read(recipe.join(format!("languages/{tag}.json"))).unwrap();
+        let sentences: std::collections::BTreeMap<String, String> =
+            serde_json::from_slice(&file).unwrap();
+        let holes = |text: &String| text.matches(['{', '}']).count();
+        sentences.iter().map(|(name, text)| (name.clone(), holes(text))).collect::<Vec<_>>()
+    };
+    for tag in ["fr", "de", "es"] {
+        assert_eq!(sentences(tag), sentences("en"), "{tag}");
+    }
+}

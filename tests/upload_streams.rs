@@ -8,8 +8,11 @@ use data_encoding::BASE64;
 use reqwest::blocking::Body;
 use serde_json::json;
 use std::{
+    fs::File,
     io::{Read, Write},
     net::TcpStream,
+    thread,
+    time::Duration,
 };
 
 /// Sends the head of a raw request. The caller writes the body.
@@ -46,6 +49,26 @@ fn a_broken_connection_keeps_its_bytes_and_lets_the_next_writer_in() {
     assert_eq!(upload.head(), said(half, total, false));
     assert_eq!(upload.part(&bytes[half..], half, total, None).status, 200);
     assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
+}
+
+/// Whose bytes are counted has the lock a moment longer, in which the next part may come.
+#[test]
+fn the_next_writer_waits_a_moment_for_the_lock() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let (half, total) = (bytes.len() / 2, bytes.len());
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    assert_eq!(upload.part(&bytes[..half], 0, total, None).status, 202);
+    let staged = File::open(service.data().join("staging").join(&upload.id)).unwrap();
+    staged.lock().unwrap();
+    let held = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        drop(staged);
+    });
+    assert_eq!(upload.part(&bytes[half..], half, total, None).status, 200);
+    held.join().unwrap();
 }
 
 #[test]

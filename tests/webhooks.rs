@@ -13,8 +13,9 @@ use std::{
 };
 
 pub struct World {
-    pub receiver: Receiver,
+    // Ends first, while what it talks to is there.
     pub service: Service,
+    pub receiver: Receiver,
     pub ada: Person,
     pub organization: Value,
     pub app: Value,

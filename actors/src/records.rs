@@ -14,7 +14,7 @@ use crate::{
             progress_log::Line,
             templates::catalogue::Shipped,
         },
-        people::{accounts::Session, organizations::Memberships, tokens::LastUse},
+        people::{accounts::Session, organizations::Memberships, tokens::LastUse, usage::Usage},
         table::{self, Owned, STORED},
     },
     ports::sealed,
@@ -28,7 +28,7 @@ use crate::{
         store::Store,
     },
 };
-use contract::{ArtifactId, EventId, Fault, MessageId, Timestamp, TokenId, UserId};
+use contract::{ArtifactId, EventId, Fault, MessageId, OrganizationId, Timestamp, TokenId, UserId};
 use store::{Claims, Entries, Record, StoreError};
 
 macro_rules! side_records {
@@ -76,6 +76,7 @@ macro_rules! side_records {
 side_records! {
     Session { stored: "session", key: String }
     Memberships { stored: "reach", key: UserId }
+    Usage { stored: "usage", key: OrganizationId }
     LastUse { stored: "token-use", key: TokenId }
     ArtifactRefs { stored: "hold", key: ArtifactId }
     Current { stored: "current", key: String }

@@ -1,8 +1,6 @@
 //! Who knows whom: the rooms of this crate import each other one way, and no kind imports another in a
 //! circle.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests say so by failing")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

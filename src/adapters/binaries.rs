@@ -4,6 +4,7 @@
 //! The object store is a folder of the data directory or an S3 bucket. Keeping an artifact renames
 //! the file, or uploads it to the bucket in parts.
 
+use super::credential_files::distribution;
 use actors::{
     ports::{
         PortError,
@@ -15,8 +16,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
     ArtifactId,
-    artifacts::{ArtifactKind, Signer},
+    artifacts::{AppProfile, ArtifactKind, Signer},
 };
+use credentials::{InstallsOn, installs_on};
 use data_encoding::HEXLOWER;
 use futures_util::{Stream, StreamExt};
 use object_store::{
@@ -35,6 +37,11 @@ use std::{
 use tokio::io::AsyncReadExt;
 
 const BLOCK: usize = 1 << 20;
+/// Apple registers 100 devices of each of five families for a team in a year.
+const MOST_DEVICES: usize = 500;
+/// Characters at the end of the identifier of a device: a person recognizes their own by them, and nobody
+/// else learns it.
+const SHOWN_OF_A_DEVICE: usize = 6;
 /// How long a bucket may take to answer a request of a caller.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a bucket may be silent during a transfer.
@@ -298,11 +305,24 @@ fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
             signer: report.signer.and_then(|signer| {
                 Some(Signer { sha256: signer.sha256.parse().ok()?, subject: signer.subject })
             }),
+            profile: report.profile.and_then(|profile| installs_on(&profile)).map(profile_of),
         }),
         Err(app_inspect::Failure::Refused(why)) => Err(why.to_string()),
         Err(app_inspect::Failure::Io(e)) => return Err(e),
     };
     Ok(Examined { size, sha256, content })
+}
+
+fn profile_of(found: InstallsOn) -> AppProfile {
+    let ending = |udid: &String| {
+        let skipped = udid.chars().count().saturating_sub(SHOWN_OF_A_DEVICE);
+        udid.chars().skip(skipped).collect()
+    };
+    AppProfile {
+        distribution: distribution(found.kind),
+        expires_at: found.expires_at,
+        device_endings: found.devices.iter().take(MOST_DEVICES).map(ending).collect(),
+    }
 }
 
 /// The number of bytes from the current position to the end, and their hash.

@@ -9,6 +9,7 @@ use app_stores::{AppStoreConnectKey, Pem, ServiceAccount};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
+    artifacts::Distribution,
     credentials::{Certificate, CredentialFacts, CredentialKind, ProvisioningProfile},
     text::PasswordAttempt,
 };
@@ -201,7 +202,7 @@ fn shown(facts: Facts) -> Result<CredentialFacts, Refused> {
                     uuid: profile.uuid,
                     team_id: profile.team_id,
                     bundle_id: profile.bundle_id,
-                    distribution: distribution(profile.kind).to_owned(),
+                    distribution: distribution(profile.kind),
                     expires_at: profile.expires_at,
                 }),
                 ..none
@@ -260,11 +261,11 @@ fn field(refusal: &Refusal) -> &'static str {
 }
 
 /// Where apps with a profile can be installed, as the API names it.
-fn distribution(kind: ProfileKind) -> &'static str {
+pub(super) fn distribution(kind: ProfileKind) -> Distribution {
     match kind {
-        ProfileKind::Development => "development",
-        ProfileKind::AdHoc => "adHoc",
-        ProfileKind::AppStore => "appStore",
-        ProfileKind::Enterprise => "enterprise",
+        ProfileKind::Development => Distribution::Development,
+        ProfileKind::AdHoc => Distribution::AdHoc,
+        ProfileKind::AppStore => Distribution::AppStore,
+        ProfileKind::Enterprise => Distribution::Enterprise,
     }
 }

@@ -21,7 +21,8 @@ macro_rules! recipes {
 const SHIPPED: &[Shipped] = recipes! {
     "vendure-server": "Dockerfile", "package.json", "package-lock.json", "server.js";
     "vendure-dashboard": "Dockerfile", "package.json", "package-lock.json", "server.js";
-    "vendure-storefront": "Dockerfile", "server.js", "pages.js", "platform.js", "shop.js";
+    "vendure-storefront": "Dockerfile", "server.js", "pages.js", "platform.js", "shop.js", "languages.js",
+        "languages/en.json", "languages/fr.json", "languages/de.json", "languages/es.json";
 };
 
 pub fn read(args: &HostingArgs) -> io::Result<Recipes> {

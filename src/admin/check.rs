@@ -2,7 +2,7 @@
 //! resource that they end with, derived records against their sources, artifacts against their bytes.
 
 use super::{dump::open, note};
-use crate::adapters::binaries::hash;
+use crate::adapters::{binaries::hash, clock};
 use actors::{
     kinds::{
         delivery::{
@@ -14,6 +14,7 @@ use actors::{
         people::{
             accounts::Accounts,
             organizations::{Memberships, Organizations},
+            usage,
         },
         table,
     },
@@ -24,7 +25,7 @@ use actors::{
         side_record::{End, SideRecord},
     },
 };
-use contract::{artifacts::ArtifactState, releases::ReleaseState};
+use contract::{Timestamp, artifacts::ArtifactState, releases::ReleaseState};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
@@ -58,8 +59,8 @@ struct Gathered {
     uses: BTreeMap<String, u64>,
     /// The stored counts of the same.
     used: BTreeMap<String, u64>,
-    /// The number of resources whose owners are awake.
-    at_work: u64,
+    /// How many resources of each kind have owners with work that does not wait for a later time.
+    at_work: BTreeMap<&'static str, u64>,
 }
 
 /// Checks a data directory. The error names the number of findings.
@@ -72,10 +73,13 @@ pub fn check(data: &Path) -> Result<(), String> {
         note(finding);
     }
     if findings.is_empty() {
+        let at_work = &gathered.at_work;
+        let kinds: Vec<_> = at_work.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         note(&format!(
-            "{} resources, {} with work left, no inconsistencies",
+            "{} resources, {} with work left{}, no inconsistencies",
             gathered.known.len(),
-            gathered.at_work
+            at_work.values().sum::<u64>(),
+            if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) }
         ));
         return Ok(());
     }
@@ -83,11 +87,17 @@ pub fn check(data: &Path) -> Result<(), String> {
 }
 
 fn inspect(store: &Store, data: &Path) -> Result<(Gathered, Vec<Finding>), String> {
-    // As at a start: what an earlier version did not index is no finding.
+    // As at a start: what an earlier version did not index or count is no finding.
     let indexed = store.clone().into();
-    let reindexed = actix_rt::System::new().block_on(table::reindex(&indexed));
-    reindexed.map_err(|e| e.to_string())?;
+    let prepared = actix_rt::System::new().block_on(async {
+        table::reindex(&indexed).await?;
+        usage::count_once(&indexed).await
+    });
+    prepared.map_err(|e| e.to_string())?;
     let mut findings = Vec::new();
+    for organization in usage::miscounted(&indexed).map_err(|e| e.to_string())? {
+        findings.push(Finding(format!("what {organization} uses of its quotas is miscounted")));
+    }
     let gathered = read(store, &mut findings).map_err(|e| e.to_string())?;
     compare(&gathered, &mut findings);
     bytes(data, &gathered, &mut findings);
@@ -100,16 +110,19 @@ struct All<'a> {
     store: &'a Store,
     findings: &'a mut Vec<Finding>,
     gathered: &'a mut Gathered,
+    now: Timestamp,
 }
 
 impl RecordVisitor for All<'_> {
     type Error = StoreError;
 
     fn resource<R: Resource>(&mut self) -> Result<(), StoreError> {
-        let g = &mut *self.gathered;
+        let (g, now) = (&mut *self.gathered, self.now);
         let (_, found) = self.store.check::<R>(|key, kept, _| {
             g.known.insert(key.into());
-            g.at_work += u64::from(kept.task().is_some());
+            if kept.is_at_work(now) {
+                *g.at_work.entry(R::TREE).or_default() += 1;
+            }
             let parent = R::parent_key(kept).filter(|_| !kept.is_deleted());
             g.parents.extend(parent.map(|parent| (key.to_owned(), parent)));
         })?;
@@ -141,7 +154,8 @@ impl RecordVisitor for All<'_> {
 
 fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
     let mut g = Gathered::default();
-    records::visit(&mut All { store, findings, gathered: &mut g })?;
+    let now = clock::system().now();
+    records::visit(&mut All { store, findings, gathered: &mut g, now })?;
     // What only some kinds have.
     g.members(store)?;
     g.artifacts_and_releases(store)?;

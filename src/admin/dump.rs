@@ -14,12 +14,6 @@ use store::{Memory, Store};
 /// Writes the store into one compressed file.
 pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
     let at = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
-    if !data.join("store").exists() {
-        return Err(format!(
-            "there is no store in {}; name the server's data directory with --data",
-            data.display()
-        ));
-    }
     let store = open(data)?;
     let partial = file.with_extension("partial");
     if file.exists() {
@@ -38,7 +32,12 @@ pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
         "keep {} with it: sessions of clients and addresses of uploads depend on the keys",
         secrets::keys_path(data).display()
     ));
-    note(&format!("artifacts' bytes lie in {}; copy them too", data.join("artifacts").display()));
+    let [artifacts, backups] = ["artifacts", "backups"].map(|folder| data.join(folder));
+    note(&format!(
+        "the bytes of artifacts lie in {}, and the backups of instances in {}; copy them too",
+        artifacts.display(),
+        backups.display()
+    ));
     Ok(())
 }
 
@@ -70,7 +69,13 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens the store. Fails while a server uses it.
+/// Opens the store of a data directory. Fails if it has none, and while a server uses it.
 pub fn open(data: &Path) -> Result<Store, String> {
+    if !data.join("store").exists() {
+        return Err(format!(
+            "there is no store in {}; name the server's data directory with --data",
+            data.display()
+        ));
+    }
     Store::open(&data.join("store"), &trees(), Memory::default()).map_err(|e| e.to_string())
 }

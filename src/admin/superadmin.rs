@@ -41,6 +41,8 @@ fn change(store: &Store, email: &Email, superadmin: bool) -> Result<(), String> 
         via: Via::Service,
         address: "this machine".into(),
         resource: id.to_string(),
+        organization_id: None,
+        project_id: None,
         request_id: String::new(),
     });
     let change = Change::new()

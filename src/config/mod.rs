@@ -1,6 +1,7 @@
 //! Settings, in sections. A flag wins over its environment variable; the variable wins over the default.
 
 pub mod access;
+pub mod app_stores;
 pub mod builds;
 pub mod commerce;
 pub mod hosting;
@@ -8,7 +9,6 @@ pub mod limits;
 pub mod messages;
 pub mod network;
 pub mod storage;
-pub mod stores;
 
 use clap::Args;
 use contract::authentication::Tier;
@@ -39,7 +39,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub builds: builds::BuildArgs,
     #[command(flatten)]
-    pub stores: stores::StoreArgs,
+    pub app_stores: app_stores::AppStoreArgs,
     #[command(flatten)]
     pub hosting: hosting::HostingArgs,
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub struct NetworkArgs {
 }
 
 /// Whether an address leads to this machine, wherever it is opened.
-fn is_local(url: &Url) -> bool {
+pub fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),

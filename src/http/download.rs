@@ -122,15 +122,15 @@ impl Attachment<'_> {
         let asked = text(header::RANGE).filter(|_| text(header::IF_RANGE).is_none_or(|t| t == tag));
         let range = match asked.map(|range| read_range(range, size)) {
             _ if known => None,
-            Some(Asked::One(range)) => Some(range),
-            Some(Asked::Outside) => {
+            Some(RangeRequest::One(range)) => Some(range),
+            Some(RangeRequest::Outside) => {
                 let fault = Fault::invalid("Range", format!("lies outside of the {size} bytes"));
                 let mut answer = heading.fault(&fault);
                 *answer.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
                 insert(&mut answer, header::CONTENT_RANGE, &format!("bytes */{size}"));
                 return Ok(answer);
             }
-            Some(Asked::Other) | None => None,
+            Some(RangeRequest::Other) | None => None,
         };
         let status = match &range {
             _ if known => StatusCode::NOT_MODIFIED,
@@ -195,7 +195,7 @@ fn disposition(name: &str) -> String {
 }
 
 /// A `Range` header, read.
-enum Asked {
+enum RangeRequest {
     One(Range<u64>),
     /// No byte of the range exists.
     Outside,
@@ -203,9 +203,9 @@ enum Asked {
     Other,
 }
 
-fn read_range(text: &str, size: u64) -> Asked {
+fn read_range(text: &str, size: u64) -> RangeRequest {
     let Some((first, last)) = text.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else {
-        return Asked::Other;
+        return RangeRequest::Other;
     };
     let (start, end) = match (first.trim().parse::<u64>(), last.trim().parse::<u64>()) {
         (Ok(first), Ok(last)) if last >= first => (first, last.saturating_add(1).min(size)),
@@ -213,10 +213,10 @@ fn read_range(text: &str, size: u64) -> Asked {
         (Err(_), Ok(tail)) if first.trim().is_empty() && tail > 0 => {
             (size.saturating_sub(tail), size)
         }
-        (Err(_), Ok(0)) if first.trim().is_empty() => return Asked::Outside,
-        _ => return Asked::Other,
+        (Err(_), Ok(0)) if first.trim().is_empty() => return RangeRequest::Outside,
+        _ => return RangeRequest::Other,
     };
-    if start < end { Asked::One(start..end) } else { Asked::Outside }
+    if start < end { RangeRequest::One(start..end) } else { RangeRequest::Outside }
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn ranges_are_cut_to_what_is_there() {
         let one = |text| match read_range(text, 100) {
-            Asked::One(range) => Some(range),
+            RangeRequest::One(range) => Some(range),
             _ => None,
         };
         assert_eq!(one("bytes=0-9"), Some(0..10));
@@ -234,9 +234,9 @@ mod tests {
         assert_eq!(one("bytes=-10"), Some(90..100));
         assert_eq!(one("bytes=-1000"), Some(0..100));
         assert_eq!(one("bytes=50-1000"), Some(50..100));
-        assert!(matches!(read_range("bytes=100-", 100), Asked::Outside));
-        assert!(matches!(read_range("bytes=-0", 100), Asked::Outside));
-        assert!(matches!(read_range("bytes=0-1,5-6", 100), Asked::Other));
-        assert!(matches!(read_range("lines=0-1", 100), Asked::Other));
+        assert!(matches!(read_range("bytes=100-", 100), RangeRequest::Outside));
+        assert!(matches!(read_range("bytes=-0", 100), RangeRequest::Outside));
+        assert!(matches!(read_range("bytes=0-1,5-6", 100), RangeRequest::Other));
+        assert!(matches!(read_range("lines=0-1", 100), RangeRequest::Other));
     }
 }

@@ -4,8 +4,7 @@
 //! The URL contains the release's id, which nobody can guess. Everyone with the URL may install.
 
 use super::{
-    Edge,
-    html::{self, escape},
+    Edge, html,
     reply::{self, Heading},
 };
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
@@ -17,9 +16,11 @@ use actors::{
 use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,
-    artifacts::{Artifact, ArtifactKind},
+    artifacts::Artifact,
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
+use dashboard::public::{InstallFile, InstallPage, messages_of, qr_code};
+use messages::Messages;
 
 /// Finds a release that was published to `ota`, and the name of its app.
 fn find(edge: &Edge, req: &HttpRequest) -> Result<(Release, String), Fault> {
@@ -56,97 +57,64 @@ fn is_offered(release: &Release) -> bool {
     )
 }
 
-fn refuse(req: &HttpRequest, edge: &Edge, fault: &Fault) -> HttpResponse {
-    Heading::uncounted(req.head(), edge).fault(fault)
-}
-
 pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     if let Some(refused) = reply::too_many(req.head(), &edge) {
         return refused;
     }
     let (release, name) = match find(&edge, &req) {
         Ok(found) => found,
-        Err(fault) => return refuse(&req, &edge, &fault),
+        Err(fault) => return html::refuse(&req, &edge, &fault),
     };
     let artifact = |platform| artifact_for(&edge.platform.world, &release, platform).ok().flatten();
-    let html = render(&edge, &release, &name, artifact(Mobile::Ios), artifact(Mobile::Android));
-    html::answer(html)
+    html::answer(&render(
+        &edge,
+        messages_of(req.headers()),
+        &release,
+        name,
+        [Mobile::Ios, Mobile::Android].into_iter().filter_map(artifact),
+    ))
 }
 
 fn render(
     edge: &Edge,
+    messages: Messages,
     release: &Release,
-    name: &str,
-    ios: Option<Artifact>,
-    android: Option<Artifact>,
-) -> String {
+    name: String,
+    artifacts: impl Iterator<Item = Artifact>,
+) -> InstallPage {
     let now = edge.platform.world.ports.clock.now();
     let api_url = &edge.platform.settings.api_url;
     let here = format!("{api_url}/install/{}", release.id);
-    let mut actions = String::new();
-    if !is_offered(release) {
-        actions.push_str(
-            "<p class=\"note\">This release was taken back and cannot be installed any more.</p>",
-        );
-    } else {
-        if let Some(ios) = &ios {
-            let manifest =
-                url::form_urlencoded::byte_serialize(format!("{here}/manifest.plist").as_bytes())
-                    .collect::<String>();
-            let link = format!("itms-services://?action=download-manifest&amp;url={manifest}");
-            actions.push_str(&button(&link, "Install on iPhone or iPad", ios));
-            if !api_url.starts_with("https://") {
-                actions.push_str("<p class=\"note\">iOS installs only from an https address; this service has none.</p>");
-            }
+    let address = |artifact: &Artifact| match artifact.platform {
+        Mobile::Ios => {
+            let manifest = format!("{here}/manifest.plist");
+            let manifest: String =
+                url::form_urlencoded::byte_serialize(manifest.as_bytes()).collect();
+            format!("itms-services://?action=download-manifest&url={manifest}")
         }
-        if let Some(android) = &android {
-            let url = escape(&download_url(&edge.platform, android.id, now).url);
-            let label = if android.kind == ArtifactKind::Aab {
-                "Download the app bundle"
-            } else {
-                "Install on Android"
-            };
-            actions.push_str(&button(&url, label, android));
-        }
+        Mobile::Android => download_url(&edge.platform, artifact.id, now).url,
+    };
+    let file = |artifact: Artifact| InstallFile {
+        kind: artifact.kind,
+        address: address(&artifact),
+        name: artifact.file_name.to_string(),
+        size: artifact.size.unwrap_or_default(),
+        sha256: artifact.sha256.map(|hash| hash.to_string()).unwrap_or_default(),
+        profile: artifact.profile,
+    };
+    InstallPage {
+        messages,
+        title: format!("{name} {}", release.version),
+        name,
+        version: release.version.to_string(),
+        now,
+        channel: release.channel.to_string(),
+        published_at: release.published_at,
+        notes: release.notes.as_ref().map(ToString::to_string),
+        files: artifacts.filter(|_| is_offered(release)).map(file).collect(),
+        needs_https: !api_url.starts_with("https://"),
+        code: qr_code(&here),
     }
-    let notes = release
-        .notes
-        .as_ref()
-        .map(|notes| format!("<pre>{}</pre>", escape(notes.as_str())))
-        .unwrap_or_default();
-    let (name, version, channel) =
-        (escape(name), escape(release.version.as_str()), escape(release.channel.as_str()));
-    let code = qr(&here);
-    html::page(
-        &format!("{name} {version}"),
-        None,
-        &format!(
-            "<h1>{name}</h1><p class=\"version\">{version} <span>{channel}</span></p>{actions}{notes}\
-             <figure>{code}<figcaption>Open this page on your phone</figcaption></figure>"
-        ),
-    )
-}
-
-fn button(link: &str, label: &str, artifact: &Artifact) -> String {
-    let size = size(artifact.size.unwrap_or(0));
-    let sha256 = artifact.sha256.as_ref().map(ToString::to_string).unwrap_or_default();
-    format!(
-        "<a class=\"button\" href=\"{link}\">{label}</a><p class=\"facts\">{} · {size} · SHA-256 {sha256}</p>",
-        escape(artifact.file_name.as_str())
-    )
-}
-
-fn size(bytes: u64) -> String {
-    match bytes as f64 {
-        bytes if bytes < 1_048_576.0 => format!("{:.0} KiB", (bytes / 1024.0).ceil()),
-        bytes => format!("{:.1} MiB", bytes / 1_048_576.0),
-    }
-}
-
-/// The URL as a QR code, in SVG.
-fn qr(address: &str) -> String {
-    let code = fast_qr::QRBuilder::new(address).build();
-    code.map(|code| fast_qr::convert::svg::SvgBuilder::default().to_str(&code)).unwrap_or_default()
 }
 
 /// The manifest that iOS fetches before it installs.
@@ -165,7 +133,7 @@ pub(super) async fn manifest(req: HttpRequest, edge: web::Data<Edge>) -> HttpRes
             .content_type("text/xml")
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(xml),
-        Err(fault) => refuse(&req, &edge, &fault),
+        Err(fault) => Heading::uncounted(req.head(), &edge).fault(&fault),
     }
 }
 

@@ -30,11 +30,7 @@ use crate::{
     telemetry::Figures,
 };
 use actix_http::RequestHead;
-use actix_web::{
-    HttpRequest, HttpResponse,
-    http::{Method, header},
-    web,
-};
+use actix_web::{HttpRequest, HttpResponse, http::Method, web};
 use actors::{
     call::{platform::Platform, rate_limit::RateKey, router::Router},
     runtime::permit::Permits,
@@ -190,10 +186,8 @@ async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
 
 /// Where a person is led who opens the address of the service in a browser.
 fn dashboard_of<'a>(head: &RequestHead, edge: &'a Edge) -> Option<&'a str> {
-    let accepts = head.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let is_opened = head.method == Method::GET
-        && head.uri.path() == "/"
-        && accepts.is_some_and(|accept| accept.contains("text/html"));
+    let is_opened =
+        head.method == Method::GET && head.uri.path() == "/" && html::is_wanted(head.headers());
     edge.platform.settings.dashboard_url.as_deref().filter(|_| is_opened)
 }
 

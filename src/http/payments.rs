@@ -1,8 +1,7 @@
 //! Receives notices of payment providers, and shows buyers whether their payment arrived.
 
 use super::{
-    Edge, functions,
-    html::{self, escape},
+    Edge, functions, html,
     reply::{self, Heading},
 };
 use actix_http::RequestHead;
@@ -16,15 +15,13 @@ use actors::functions::commerce::checkouts::{
 };
 use contract::{
     AppId, Fault,
-    checkouts::{CheckoutStatus, NoticeReceived, PaymentProvider, PaymentStatus, Reference},
-    money::Money,
+    checkouts::{CheckoutStatus, NoticeReceived, PaymentProvider, Reference},
 };
+use dashboard::public::{PaymentPage, messages_of};
 use payments::Signature;
 
 const PAYSTACK: HeaderName = HeaderName::from_static("x-paystack-signature");
 const STRIPE: HeaderName = HeaderName::from_static("stripe-signature");
-/// How often the page of a payment that is not decided is loaded again, in seconds.
-const REFRESH_AFTER: u8 = 4;
 
 /// A refused notice counts against the rate limit of its address.
 pub(super) async fn receive(
@@ -71,8 +68,8 @@ pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
         None => Err(Fault::NotFound("checkout")),
     };
     match found {
-        Ok(status) => html::answer(render(&status)),
-        Err(fault) => Heading::uncounted(req.head(), &edge).fault(&fault),
+        Ok(status) => html::answer(&PaymentPage::new(messages_of(req.headers()), status)),
+        Err(fault) => html::refuse(&req, &edge, &fault),
     }
 }
 
@@ -83,31 +80,4 @@ async fn status(edge: &Edge, reference: Reference) -> Result<CheckoutStatus, Fau
         Err(Fault::Unavailable(_)) => checkout_status(&edge.platform.world, reference, now),
         found => found,
     }
-}
-
-fn render(status: &CheckoutStatus) -> String {
-    let total = Money { amount: status.amount, currency: status.currency.clone() };
-    let total = escape(&total.to_string());
-    let (title, text, refresh_after) = match status.status {
-        PaymentStatus::Paid => ("Thank you", format!("Your payment of {total} arrived."), None),
-        PaymentStatus::Pending => (
-            "One moment",
-            format!(
-                "Your payment of {total} is not confirmed yet. This page looks again by itself."
-            ),
-            Some(REFRESH_AFTER),
-        ),
-        PaymentStatus::Failed => {
-            ("Not paid", format!("The payment of {total} did not succeed."), None)
-        }
-        PaymentStatus::Abandoned => ("Not paid", format!("{total} was not paid."), None),
-    };
-    let order = status
-        .order_code
-        .as_ref()
-        .map_or(String::new(), |code| format!("<p>Your order: <b>{}</b></p>", escape(code)));
-    let reference = status.reference;
-    let content =
-        format!("<h1>{title}</h1><p>{text}</p>{order}<p class=\"facts\">Reference {reference}</p>");
-    html::page(title, refresh_after, &content)
 }

@@ -9,6 +9,7 @@ use actix_web::web;
 use actors::{
     kinds::delivery::artifacts::{Artifacts, Command},
     ports::machine::Machine,
+    runtime::clock::Clock,
 };
 use bytes::Bytes;
 use contract::{ArtifactId, Fault};
@@ -17,6 +18,7 @@ use sha2::{Digest, Sha256};
 use std::{
     fs::{File, TryLockError},
     io::{self, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
@@ -47,8 +49,26 @@ pub(super) fn disk(e: &io::Error) -> Fault {
     Fault::Unavailable("the upload's disk")
 }
 
+/// How often a writer tries to get the lock, and the pause between. A writer whose bytes are counted, which
+/// whoever asks sees, has the lock a moment longer.
+const TRIES: usize = 10;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
 /// Opens the staged file and locks it.
-pub(super) fn lock(path: &std::path::Path) -> Result<File, Fault> {
+pub(super) async fn lock(path: PathBuf, clock: &Clock) -> Result<File, Fault> {
+    let mut tries = TRIES;
+    loop {
+        let path = path.clone();
+        let file = on_disk(move || try_lock(&path)).await?;
+        tries -= 1;
+        if tries == 0 || !matches!(file, Err(Fault::NotNow(_))) {
+            return file;
+        }
+        clock.sleep(BETWEEN_TRIES).await;
+    }
+}
+
+fn try_lock(path: &Path) -> Result<File, Fault> {
     let file = File::options()
         .create(true)
         .truncate(false)

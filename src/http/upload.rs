@@ -182,8 +182,7 @@ async fn receive(
     }
     let maker = upload.artifact.provenance.uploaded_by.map(RateKey::User);
     let _place = edge.shared.uploads.share(maker, 1)?;
-    let path = edge.vault.staged_path(id);
-    let mut staged = on_disk(move || lock(&path)).await??;
+    let mut staged = lock(edge.vault.staged_path(id), &edge.platform.world.ports.clock).await?;
     // Read the record again under the lock: another writer may have added bytes, or verification
     // may have begun.
     let upload = endpoints::read_upload(&edge.platform.world, id)?.state.clone();

@@ -21,6 +21,16 @@ fn checkouts_are_seen_and_settled_by_a_person() {
     browser.says("No checkouts.");
     judge.page(&browser, "checkouts-none");
 
+    // A person tries a checkout, as the app does it for a buyer.
+    browser.fill("textbox", "Amount", "nothing");
+    browser.click("button", "Open the checkout");
+    browser.find("alert", "");
+    browser.fill("textbox", "Amount", "450000");
+    browser.click("button", "Open the checkout");
+    browser.says("The checkout is open.");
+    browser.find("link", "Open the payment page");
+    judge.page(&browser, "checkout-open");
+
     // One is paid and settles, the other one is paid with another sum.
     let order = world.order();
     let good = world.opened(&order, "cart-1");

@@ -21,10 +21,11 @@ fn a_backend_is_made_used_deployed_and_restored() {
     let Some((browser, judge)) = start(test) else { return };
     let service = engine.service(&[]);
     let ada = register(&browser, &service, "ada@example.com");
+    browser.click("link", "Projects");
     browser.fill("textbox", "Name", "Shop");
     browser.click("button", "Make the project");
     browser.click("link", "Instances");
-    browser.says("No backend runs in this project yet.");
+    browser.says("Nothing runs in this project yet.");
     judge.page(&browser, "instances-none");
 
     // What is refused stays in the form.
@@ -40,16 +41,16 @@ fn a_backend_is_made_used_deployed_and_restored() {
     let id = Value::from(at.rsplit('/').next().unwrap());
     // The state on the page follows that of the containers.
     let instance = until(&service, &ada, &id, &["running", "failed"]);
-    browser.says("running");
-    browser.says("healthy");
+    browser.says_in_time("Running");
+    browser.says("Healthy");
     judge.page(&browser, "instance");
     browser.click("DisclosureTriangle", "Stop");
     browser.says("Nobody reaches it until it is started again.");
     browser.click("button", "Stop");
-    browser.says("stopped");
+    browser.says("Stopped");
     browser.click("button", "Start");
     until(&service, &ada, &id, &["running"]);
-    browser.says("healthy");
+    browser.says("Healthy");
     browser.fill("textbox", "Memory of the server in megabytes", "lots");
     browser.click("button", "Save");
     browser.find("alert", "");
@@ -88,7 +89,7 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.says("Hello, <b>Ada</b>");
     judge.page(&browser, "instance-functions");
     browser.click("link", "Database");
-    browser.says("it works");
+    browser.says("It works");
     judge.page(&browser, "instance-database");
 
     // A backup, restored only with the name of the instance.
@@ -98,7 +99,7 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.click("checkbox", "Verify it when it is ready");
     browser.click("button", "Back up now");
     browser.says("The backup is being written.");
-    browser.comes_to_say("succeeded");
+    browser.comes_to_say("Succeeded");
     judge.page(&browser, "instance-backups");
     psql(&instance, "parse", "delete from kept");
     browser.fill("textbox", "Name of the instance", "Backend");
@@ -113,6 +114,7 @@ fn a_backend_is_made_used_deployed_and_restored() {
             service.call(Some(&ada), "svc_getBackups", json!({"appId": instance["appId"]}));
         restored.ok()["items"][0]["restore"]["state"] == "succeeded"
     });
+    until(&service, &ada, &id, &["running"]);
     assert_eq!(psql(&instance, "parse", "select n from kept"), "7");
     browser.fill("textbox", "Times in UTC", "every day");
     browser.click("button", "Schedule backups");
@@ -120,10 +122,20 @@ fn a_backend_is_made_used_deployed_and_restored() {
     assert_eq!(browser.value("textbox", "Times in UTC"), "every day");
     browser.fill("textbox", "Times in UTC", "0 4 * * *");
     browser.click("button", "Schedule backups");
-    browser.says("7 are kept, each is verified");
+    browser.says("7 are kept. Each is verified.");
     browser.click("DisclosureTriangle", "End the schedule");
     browser.click("button", "End the schedule");
     browser.find("textbox", "Times in UTC");
+
+    // A backup begins another instance, and is deleted.
+    let backups = service.call(Some(&ada), "svc_getBackups", json!({"appId": instance["appId"]}));
+    let backup = backups.ok()["items"][0]["id"].as_str().unwrap().to_owned();
+    browser.click("link", &format!("Make an instance of it {backup}"));
+    assert_eq!(browser.value("textbox", "Backup to begin with"), backup);
+    browser.open(&format!("{at}/backups"));
+    browser.click("DisclosureTriangle", &format!("Delete {backup}"));
+    browser.click("button", &format!("Delete {backup}"));
+    browser.says("The backup is deleted.");
 
     // A page of the instance can neither read pages of the person nor send their forms, even if it
     // is at the same host, to which the browser sends the same cookies.
@@ -157,7 +169,7 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.choose("Image version", "parse-server 2");
     browser.click("button", "Deploy");
     browser.find("heading", "Deployment of the backend");
-    browser.says("live");
+    browser.says_in_time("Live");
     browser.open(&browser.url());
     judge.page(&browser, "deployment");
     browser.click("link", "Deployments");
@@ -166,11 +178,11 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.click("checkbox", "Replace the version that serves now");
     browser.click("button", "Roll back");
     browser.find("heading", "Deployment of the backend");
-    browser.says("live");
+    browser.says_in_time("Live");
 
     // The charts have samples of the first minutes.
     browser.open(&at);
-    browser.comes_to_say("CPU:");
+    browser.comes_to_say("CPU");
     judge.page(&browser, "instance-charts");
 
     // Deleted by its name, and brought back.

@@ -63,6 +63,7 @@ fn the_last_of_many_is_reached_by_clicks_and_found_by_name() {
     assert_eq!((&found["total"], &found["items"][0]["id"]), (&json!(1), &oldest));
 
     sign_in(&browser, &service, &ada.email, PASSWORD);
+    browser.click("link", "Projects");
     browser.says("50 of 121");
     judge.page(&browser, "projects-many");
     reach(&browser, 3, "Project 000");
@@ -137,9 +138,8 @@ fn the_last_of_many_is_reached_by_clicks_and_found_by_name() {
         browser.find("link", "Back to the newest");
     }
     browser.open(&format!("{at}/artifacts/{}", artifact.as_str().unwrap()));
-    browser.click("link", "Make a release of it");
-    browser.fill("textbox", "Channel", "one-more");
-    browser.click("button", "Make the release");
+    browser.fill("combobox", "Channel", "one-more");
+    browser.click("button", "Release it");
     browser.find("heading", "1.4.2 one-more");
 }
 
@@ -185,6 +185,8 @@ fn a_name_of_a_hundred_letters_breaks_no_page() {
     sign_in(&browser, &service, &ada.email, PASSWORD);
     let pages = [
         "".to_owned(),
+        "projects".to_owned(),
+        "activity".to_owned(),
         "organizations".to_owned(),
         format!("organizations/{organization}"),
         format!("organizations/{organization}/webhooks"),

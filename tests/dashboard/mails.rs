@@ -45,7 +45,7 @@ fn the_links_of_mails_lead_to_pages_that_work() {
     browser.find("alert", "");
     browser.fill("textbox", "Password", PASSWORD);
     browser.click("button", "Make the account");
-    browser.says("You are signed in as grace@example.com");
+    browser.says("You are signed in as: grace@example.com");
     judge.page(&browser, "invitation-join");
     browser.click("button", "Join");
     browser.says("You are a member of Acme \"HQ\".");
@@ -70,4 +70,22 @@ fn the_links_of_mails_lead_to_pages_that_work() {
     browser.click("button", "Set the password");
     browser.find("heading", "Sign in");
     sign_in(&browser, &service, "grace@example.com", "another horse");
+
+    // Another e-mail is hers when she opens the mail to it.
+    browser.open(&format!("{at}/account"));
+    browser.fill("textbox", "New e-mail", "grace@example.org");
+    browser.fill("textbox", "Your password", "a wrong horse");
+    browser.click("button", "Change the e-mail");
+    browser.find("alert", "");
+    assert_eq!(browser.value("textbox", "New e-mail"), "grace@example.org");
+    judge.page(&browser, "account-email-refused");
+    browser.fill("textbox", "Your password", "another horse");
+    browser.click("button", "Change the e-mail");
+    browser.says("Follow the link in the mail to the new address.");
+    browser.open(&link(&arrived(&folder, "Confirm your e-mail")));
+    judge.page(&browser, "confirm-email");
+    browser.click("button", "Confirm your e-mail");
+    browser.says("The account has its new e-mail.");
+    browser.says("grace@example.org");
+    arrived(&folder, "The e-mail of your account was changed");
 }

@@ -22,7 +22,7 @@ fn park(service: &Service, (ada, admin): (&Person, &Person), project: &Value) {
 }
 
 /// A page without scripts, as its HTML.
-fn html(service: &Service, who: &Person, path: &str) -> String {
+pub fn html(service: &Service, who: &Person, path: &str) -> String {
     let session = format!("__Host-svc-session={}", who.token.replace(':', "%3A"));
     let page = client().get(format!("{}{path}", service.dashboard())).header(COOKIE, session);
     sent(page).text().unwrap()
@@ -59,6 +59,9 @@ fn a_parked_actor_asks_for_attention_and_is_restarted_on_the_page() {
     browser.find("button", &restart);
     browser.says("Parked actor");
     browser.says("</td><script>oh no");
+    // What appears moves what is below it. The page is judged as it loads.
+    browser.open(&browser.url());
+    browser.says("Parked actor");
     judge.page(&browser, "operations");
     let plain = html(&service, &admin, "/operations");
     assert!(plain.contains("Parked actor") && plain.contains("&#60;script&#62;oh no"), "{plain}");
@@ -174,6 +177,16 @@ fn an_operator_finds_people_and_what_they_did() {
     browser
         .open(&format!("{}/operations/organizations?query=%26b%20%3Cscript", service.dashboard()));
     browser.find("link", "A&B <script>");
+
+    browser.click("link", "Usage");
+    browser.choose("Quota", "Members");
+    browser.click("button", "Show");
+    browser.find("link", "A&B <script>");
+    judge.page(&browser, "operations-usage");
+    browser.click("link", "A&B <script>");
+    browser.find("heading", "Quotas");
+    judge.page(&browser, "organization-quotas");
+    browser.click("link", "Operations");
 
     browser.click("link", "Audit log");
     browser.fill("searchbox", "Function", "svc_admin_setTier");

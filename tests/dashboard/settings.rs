@@ -108,6 +108,72 @@ fn a_deploy_token_is_shown_once_works_and_is_revoked() {
 }
 
 #[test]
+fn all_other_sessions_end_at_once() {
+    let Some((browser, _)) = start("all_other_sessions_end_at_once") else { return };
+    let service = Service::start();
+    let elsewhere = register(&browser, &service, "grace@example.com");
+    browser.open(&format!("{}/account", service.dashboard()));
+    browser.click("DisclosureTriangle", "End all other sessions");
+    browser.click("button", "End all other sessions");
+    browser.says("The other session is over.");
+    let refused = service.call(Some(&elsewhere), "getCurrentUser", json!({}));
+    assert_eq!(refused.refusal(), (401, 119));
+    browser.find("heading", "Sessions");
+}
+
+#[test]
+fn an_app_is_renamed_gets_a_rule_and_is_deleted() {
+    let Some((browser, judge)) = start("an_app_is_renamed_gets_a_rule_and_is_deleted") else {
+        return;
+    };
+    let service = Service::start();
+    let ada = register(&browser, &service, "ada@example.com");
+    let (_, app) = service.project_with_app(&ada, None);
+    let app = app.as_str().unwrap();
+    browser.open(&format!("{}/apps/{app}", service.dashboard()));
+    browser.click("link", "Settings");
+    browser.fill("textbox", "Name", "Market \"&<b>");
+    browser.fill("textbox", "Android package name", "com.example.svcsample");
+    browser.click("button", "Save");
+    browser.find("heading", "Market \"&<b>");
+    // A rule is refused with its reason, and what was entered stays.
+    browser.fill("textbox", "Channel", "No Channel");
+    browser.choose("Least trust", "Uploaded with a deploy token");
+    browser.click("button", "Set the rule");
+    browser.find("alert", "");
+    assert_eq!(browser.value("textbox", "Channel"), "No Channel");
+    assert_eq!(browser.value("textbox", "Name"), "Market \"&<b>");
+    browser.fill("textbox", "Channel", "production");
+    browser.click("button", "Set the rule");
+    browser.says("production has this rule now.");
+    judge.page(&browser, "app-settings");
+    browser.fill("textbox", "Channel", "production");
+    browser.click("button", "Set the rule");
+    browser.says("production has no rule any more.");
+
+    // The search finds the app by its new name, and its tabs.
+    browser.keys("/");
+    browser.fill("combobox", "Apps, versions, files, people, pages and functions", "market sett");
+    browser.find("option", "Market \"&<b>: Settings");
+    judge.page(&browser, "palette-tabs");
+    browser.keys("\n");
+    browser.fill("textbox", "Name of the app", "Market");
+    browser.click("button", "Delete the app");
+    browser.says("is not the name of the app");
+    browser.fill("textbox", "Name of the app", "Market \"&<b>");
+    browser.click("button", "Delete the app");
+    browser.says("The app is deleted.");
+
+    // The colours are those that a person chose, on every page.
+    browser.click("button", "Dark");
+    browser.find("heading", "Shop");
+    browser.click("link", "Organizations");
+    browser.find("heading", "Organizations");
+    let scheme = "arguments[0](getComputedStyle(document.documentElement).colorScheme)";
+    assert_eq!(browser.run_async(scheme), "dark");
+}
+
+#[test]
 fn a_webhook_is_made_tested_and_delivers_again() {
     let test = "a_webhook_is_made_tested_and_delivers_again";
     let Some((browser, judge)) = start(test) else { return };
@@ -143,7 +209,7 @@ fn a_webhook_is_made_tested_and_delivers_again() {
     let delivered = |what: &str| {
         eventually(what, || {
             browser.open(&browser.url());
-            browser.text().contains("succeeded")
+            browser.text().contains("Succeeded")
         });
     };
     delivered("the test arrives");
@@ -164,7 +230,7 @@ fn a_webhook_is_made_tested_and_delivers_again() {
     browser.click("link", "I have stored it");
     browser.click("checkbox", "Send events");
     browser.click("button", "Save");
-    browser.says("disabled");
+    browser.says("Disabled");
 
     browser.fill("textbox", "Address of the webhook", "that one");
     browser.click("button", "Delete the webhook");

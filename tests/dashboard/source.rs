@@ -44,7 +44,7 @@ fn a_repository_is_connected_built_and_followed() {
     // No runner is there yet, which the note after the trigger and the page of the build say.
     browser.click("link", "Builds");
     browser.click("button", "Trigger Build");
-    browser.find("heading", "android build");
+    browser.find("heading", "Android build");
     let warning = "has asked for builds";
     assert_eq!(browser.text().matches(warning).count(), 2, "{}", browser.text());
     // The commit comes to the open page, too, and moves what is below it.
@@ -66,9 +66,9 @@ fn a_repository_is_connected_built_and_followed() {
     assert_eq!(browser.value("textbox", "Branch, tag or commit"), "not a ref");
     browser.fill("textbox", "Branch, tag or commit", "");
     browser.click("button", "Trigger Build");
-    browser.find("heading", "android build");
+    browser.find("heading", "Android build");
     browser.says("<b>one</b> & two");
-    browser.says("running");
+    browser.says("Running");
     browser.open(&browser.url());
     judge.page(&browser, "build");
     browser.click("button", "Cancel the build");
@@ -97,7 +97,7 @@ fn a_credential_is_stored_checked_and_deleted() {
     sign_in(&browser, &world.service, &world.ada.email, PASSWORD);
     browser.open(&format!("{at}/apps/{}/credentials", world.app.as_str().unwrap()));
     judge.page(&browser, "credentials-none");
-    browser.choose("Kind", "Android keystore");
+    browser.click("link", "Android keystore");
     browser.fill("textbox", "Name", "upload <key>");
     let keystore = world.path("upload.p12");
     browser.choose_file_of("#data", Path::new(&keystore));
@@ -112,7 +112,7 @@ fn a_credential_is_stored_checked_and_deleted() {
     browser.says("The credential is stored.");
     judge.page(&browser, "credentials");
     assert!(!browser.text().contains(KEYSTORE_PASSWORD));
-    browser.click("button", "Check upload <key> now");
+    browser.click("button", "Check now upload <key>");
     browser.find("status", "");
     for (name, answer) in [
         ("upload", "is not the name of this credential"),

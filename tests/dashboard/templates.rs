@@ -36,7 +36,7 @@ fn templates_and_images_are_shown_and_changed() {
     browser.fill("textbox", "Short name", "games");
     browser.click("button", "Make the template");
     browser.find("heading", name);
-    browser.says("draft");
+    browser.says("Draft");
 
     // An image for it, of which the registry is asked only when a version is added.
     browser.click("link", "Operations");
@@ -88,7 +88,7 @@ fn templates_and_images_are_shown_and_changed() {
     browser.paste("textbox", "Services", &services);
     browser.click("button", "Add the version");
     browser.find("heading", "Version 1.0.0");
-    browser.choose("Status", "published");
+    browser.choose("Status", "Published");
     browser.click("button", "Set the status");
     browser.says("It is published.");
     browser.choose("Payment", "Once");

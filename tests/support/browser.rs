@@ -1,5 +1,5 @@
-//! Chromium without a window, driven through `chromedriver`. Parts of a page are found as people and
-//! screen readers find them: by role and accessible name.
+//! Chromium and Firefox without a window, driven through `chromedriver` and `geckodriver`. Parts of a page
+//! are found as people and screen readers find them: by role and accessible name.
 
 use super::requires;
 use fantoccini::{
@@ -22,8 +22,8 @@ use url::{ParseError, Url};
 pub struct Browser {
     driver: Client,
     runtime: Runtime,
-    chromedriver: Child,
-    /// Open for as long as chromedriver may write to it.
+    process: Child,
+    /// Open for as long as the driver may write to it.
     _output: BufReader<ChildStdout>,
 }
 
@@ -41,6 +41,11 @@ const NEAR: &str = "const [parts, name] = arguments; \
         const own = [part.textContent, part.ariaLabel, part.value, part.title, part.placeholder]; \
         return plain([...own, ...labels.map((label) => label?.textContent)]).includes(plain([name])); \
     });";
+
+/// What has no role of its own, as Chromium calls it and as Firefox does: a field for a password, and the
+/// summary of details.
+const NAMELESS: [(&str, &[&str]); 2] =
+    [("textbox", &["", "generic"]), ("DisclosureTriangle", &["", "generic", "button", "summary"])];
 
 /// The widths of a phone and of a computer, in CSS pixels.
 const WIDTHS: [u32; 2] = [390, 1280];
@@ -78,7 +83,11 @@ async fn fits(
         let path = format!("element/{}/{what}", &*element.element_id());
         driver.issue_cmd(Other(path, None)).await
     };
-    Ok(computed("computedrole").await? == role && computed("computedlabel").await? == name)
+    let found = computed("computedrole").await?;
+    let found = found.as_str().unwrap_or_default();
+    let is_it = found == role
+        || NAMELESS.iter().any(|(ours, theirs)| *ours == role && theirs.contains(&found));
+    Ok(is_it && computed("computedlabel").await? == name)
 }
 
 impl Browser {
@@ -96,29 +105,47 @@ impl Browser {
         if !requires::programs(test, &["chromium", "chromedriver"]) {
             return None;
         }
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut chromedriver = command.spawn().unwrap();
-        let mut output = BufReader::new(chromedriver.stdout.take().unwrap());
-        let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
-            let (_, rest) = line.split_once("started successfully on port ")?;
-            Some(rest.trim_end_matches('.').to_owned())
-        });
         // Chromium refuses root with its sandbox, and containers have a small /dev/shm.
         let args = ["--headless", "--no-sandbox", "--disable-dev-shm-usage"];
         let options = json!({"args": args, "prefs": preferences});
+        let begins = "started successfully on port ";
+        let browser = Browser::driven_by("chromedriver", begins, ("goog:chromeOptions", options));
+        browser.set_size(WIDTHS[1], 900);
+        Some(browser)
+    }
+
+    /// A new Firefox, without cookies. `None` where a program that it needs is missing.
+    pub fn start_firefox(test: &str) -> Option<Browser> {
+        let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/bin/geckodriver");
+        if !requires::programs(test, &["firefox-esr", driver]) {
+            return None;
+        }
+        let args = ["-headless", "--width=1280", "--height=900"];
+        let options = json!({"binary": "/usr/bin/firefox-esr", "args": args});
+        let begins = "Listening on 127.0.0.1:";
+        Some(Browser::driven_by(driver, begins, ("moz:firefoxOptions", options)))
+    }
+
+    /// A browser by its driver, which prints its port behind these words when it listens.
+    fn driven_by(driver: &str, begins: &str, options: (&str, Value)) -> Browser {
+        let mut command = Command::new(driver);
+        command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
+            let (_, rest) = line.split_once(begins)?;
+            Some(rest.trim_end_matches('.').to_owned())
+        });
         // Scripts may take as long as pages. By default, it would be half of that.
         let timeouts = json!({"script": WITHIN.as_millis()});
-        let wanted = [("goog:chromeOptions", options), ("timeouts", timeouts)];
+        let wanted = [options, ("timeouts", timeouts)];
         let wanted = wanted.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let address = format!("http://127.0.0.1:{}", port.unwrap());
         let mut session = ClientBuilder::new(HttpConnector::new());
         session.capabilities(wanted);
         let driver = runtime.block_on(session.connect(&address)).unwrap();
-        let browser = Browser { driver, runtime, chromedriver, _output: output };
-        browser.set_size(WIDTHS[1], 900);
-        Some(browser)
+        Browser { driver, runtime, process, _output: output }
     }
 
     /// Goes to an address, and waits until its page is loaded.
@@ -148,10 +175,19 @@ impl Browser {
 
     /// Waits until the page says this.
     pub fn says(&self, words: &str) {
+        self.says_within(words, WITHIN);
+    }
+
+    /// Waits until the page says this by itself, after work of the container engine.
+    pub fn says_in_time(&self, words: &str) {
+        self.says_within(words, WITHIN_MINUTES);
+    }
+
+    fn says_within(&self, words: &str, limit: Duration) {
         let begun = Instant::now();
         while !self.text().contains(words) {
             let (url, text) = (self.url(), self.text());
-            assert!(begun.elapsed() < WITHIN, "{url} does not say {words:?}: {text}");
+            assert!(begun.elapsed() < limit, "{url} does not say {words:?}: {text}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -319,9 +355,12 @@ impl Browser {
     /// height.
     pub fn fits(&self, name: &str, width: u32) -> u32 {
         self.set_size(width, 900);
-        let root = "const root = document.documentElement;";
-        let measure = format!("{root} return [root.scrollWidth, root.scrollHeight];");
-        let measured = self.runtime.block_on(self.driver.execute(&measure, vec![])).unwrap();
+        // The page may follow its size with a script, which runs before it is shown.
+        let measured = self.run_async(
+            "const [done] = arguments, root = document.documentElement; \
+             const measure = () => done([root.scrollWidth, root.scrollHeight]); \
+             requestAnimationFrame(() => requestAnimationFrame(measure));",
+        );
         let [wide, high]: [u32; 2] = serde_json::from_value(measured).unwrap();
         assert!(wide <= width, "{name} is {wide} wide on a screen of {width}");
         high
@@ -352,7 +391,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         let _ = self.runtime.block_on(self.driver.clone().close());
-        let _ = self.chromedriver.kill();
-        let _ = self.chromedriver.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }

@@ -24,8 +24,9 @@ pub fn config(command: &str) -> (&'static str, String) {
 }
 
 pub struct World {
-    pub git: Git,
+    // Ends first, while what it talks to is there.
     pub service: Service,
+    pub git: Git,
     pub ada: Person,
     pub app: Value,
     /// The organization of the app.

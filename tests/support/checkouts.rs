@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 pub const BUYER: &str = "buyer@example.com";
 
 pub struct World {
+    // Ends first, while what it talks to is there.
+    pub service: Service,
     /// `paystack` or `stripe`.
     name: &'static str,
     pub provider: PaymentProvider,
-    pub service: Service,
     pub ada: Person,
     pub app: Value,
 }

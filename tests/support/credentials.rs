@@ -13,8 +13,7 @@ use std::{
     process::Output,
 };
 
-#[path = "../../crates/credentials/tests/support/mod.rs"]
-pub mod files;
+pub use test_support::credential_files as files;
 
 pub const KEYSTORE_PASSWORD: &str = "a st0re passw0rd";
 pub const HOST_TOKEN: &str = "svc-h0st-t0ken-of-git";

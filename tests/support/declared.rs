@@ -246,9 +246,6 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     if let Some(choices) = schema["enum"].as_array() {
         return choices[0].clone();
     }
-    if let Some(choices) = schema["oneOf"].as_array() {
-        return choices[0]["const"].clone();
-    }
     let is = |kind: &str| {
         schema["type"] == kind
             || schema["type"].as_array().is_some_and(|t| t.contains(&json!(kind)))

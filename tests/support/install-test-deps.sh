@@ -22,6 +22,7 @@ need smali smali
 need zip zip
 need chromium chromium
 need chromedriver chromium-driver
+need firefox-esr firefox-esr
 need curl curl
 need jq jq
 need strace strace

@@ -22,12 +22,13 @@ pub const CENTRAL: &str = include_str!("../../ci/.github/workflows/svc-central.y
 
 /// A service with a GitHub App, and a managed repository that only the app may read.
 pub struct World {
+    // Ends first, while what it talks to is there.
+    pub service: Service,
     pub github: Github,
     pub issuer: Issuer,
     pub git: Git,
     /// The address of `acme/app`.
     pub url: String,
-    pub service: Service,
     pub ada: Person,
     pub app: Value,
 }

@@ -1,6 +1,5 @@
 //! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
-pub mod apple;
 pub mod browser;
 pub mod builds;
 pub mod checkouts;
@@ -9,20 +8,17 @@ pub mod declared;
 pub mod engine;
 pub mod git;
 pub mod github;
-pub mod google;
 pub mod load;
 pub mod lossy;
 pub mod mail;
 pub mod managed;
 pub mod oidc;
 pub mod pages;
-pub mod payments;
 pub mod ports;
-pub mod requires;
-pub mod rig;
 pub mod service;
 pub mod sigstore;
 pub mod ssh;
 pub mod stores;
-pub mod vendure;
 pub mod webhooks;
+
+pub use test_support::{apple, google, payments, requires, rig, vendure};

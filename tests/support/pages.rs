@@ -28,10 +28,12 @@ const AXE: &str = "const done = arguments[arguments.length - 1]; \
         done(violations.map(({id, nodes}) => `${id}: ${nodes.map((n) => n.html).join(' ')}`)); \
     const run = (options) => axe.run(options).then(told, (why) => done(`${why}`));";
 
-/// The sum of all shifts of the layout since the page began to load.
+/// The sum of the shifts of the layout while the page loaded. What a live page shows later may move what is
+/// below it.
 const SHIFTS: &str = "const done = arguments[arguments.length - 1]; let sum = 0; \
+    const loaded = (performance.getEntriesByType('navigation')[0].loadEventEnd || Infinity) + 100; \
     new PerformanceObserver((list) => list.getEntries().forEach((e) => { \
-        if (!e.hadRecentInput) sum += e.value; })).observe({type: 'layout-shift', buffered: true}); \
+        if (!e.hadRecentInput && e.startTime <= loaded) sum += e.value; })).observe({type: 'layout-shift', buffered: true}); \
     setTimeout(() => done(sum), 100);";
 
 /// The page as the server sends it, or why it did not come.

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Makes the images and the node packages of the tests that are not there yet, while the compiler works.
+# Makes the images, the node packages and the driver of Firefox of the tests that are not there yet, while the compiler works.
 # What cannot be made here, the first test that needs it tries again, and says why it failed.
 set -u
 cd "$(dirname "$0")/../.."
 
 if docker info >/dev/null 2>&1; then
     tests/support/images/build.sh >/dev/null 2>&1 &
+fi
+# The driver of Firefox is no package of Debian.
+if command -v firefox-esr >/dev/null 2>&1 && [ ! -x target/tools/bin/geckodriver ]; then
+    cargo install --quiet --locked geckodriver@0.37.1 --root target/tools >/dev/null 2>&1 &
 fi
 # A test takes the packages that are there for whole, so what was not finished goes.
 unfinished=

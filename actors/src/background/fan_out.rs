@@ -18,7 +18,7 @@ use crate::{
         entries::Under,
         guard::Guard,
         resource::{Input, Resource},
-        turns::Asked,
+        turns::Waiting,
     },
 };
 use actix::prelude::*;
@@ -100,7 +100,7 @@ async fn empty(world: &World) -> Result<(), Fault> {
 
 /// Lets no first attempt of these events begin until all of their deliveries are there, so that they
 /// can begin in the order of the events. Where that fails, they may begin in another order.
-fn hold_back(world: &World, ids: &[MessageId]) -> Vec<Asked<WebhookId>> {
+fn hold_back(world: &World, ids: &[MessageId]) -> Vec<Waiting<WebhookId>> {
     let events = ids.iter().filter_map(|id| world.store.get::<Outgoing>(id).ok().flatten());
     let organizations: BTreeSet<_> = events.map(|event| event.organization_id).collect();
     let webhooks = |id| world.store.newest::<Webhooks>(&Under::<Organizations>(id), None).keys();

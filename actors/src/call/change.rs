@@ -14,7 +14,10 @@ use crate::{
         resource::{Input, StateOf},
     },
 };
-use contract::{Fault, operators::AuditEvent};
+use contract::{
+    Fault, OrganizationId,
+    operators::{AuditEvent, Via},
+};
 use serde::Serialize;
 use std::{sync::Arc, time::Duration};
 use store::Change;
@@ -37,6 +40,16 @@ impl Call {
         self.world.store.commit(Change::new().append::<Event>(&event.0.id, &event)).await
     }
 
+    /// The organization that an object of this call belongs to, or that it is. What strangers do, such as to
+    /// open a checkout, is no activity of its members.
+    fn organization_of(&self, resource: &str) -> Option<OrganizationId> {
+        if self.via() == Via::Nobody {
+            return None;
+        }
+        let found = self.ancestry.organization.as_ref().map(|(id, _)| *id);
+        found.or_else(|| resource.parse().ok())
+    }
+
     fn event(&self, resource: &str) -> Event {
         Event(AuditEvent {
             id: self.world.ports.random.id(self.now),
@@ -46,6 +59,8 @@ impl Call {
             via: self.via(),
             address: self.address.to_string(),
             resource: resource.to_owned(),
+            organization_id: self.organization_of(resource),
+            project_id: self.ancestry.project.as_ref().map(|(id, _)| *id).or(resource.parse().ok()),
             request_id: self.request_id.to_string(),
         })
     }

@@ -87,16 +87,16 @@ pub struct Operations {
     endpoints: HashMap<&'static str, Weighed>,
 }
 
-/// An operation, what a call of it costs, and whether its replies are pages of a list.
+/// An operation, what a call of it costs, and whether it takes long.
 struct Weighed {
     route: Route<Platform>,
     cost: u32,
-    is_list: bool,
+    takes_long: bool,
 }
 
 impl From<Route<Platform>> for Weighed {
     fn from(route: Route<Platform>) -> Self {
-        Weighed { cost: route.spec.cost(), is_list: route.spec.is_list(), route }
+        Weighed { cost: route.spec.cost(), takes_long: route.spec.takes_long(), route }
     }
 }
 
@@ -119,11 +119,10 @@ impl Operations {
         }
     }
 
-    /// Whether a call occupies its thread for long: the reply is a page of a list or of a log, or the
-    /// body is large.
+    /// Whether a call occupies its thread for long: it reads many records, or the body is large.
     pub fn takes_long(&self, request: &Request) -> bool {
         request.body.len() > LARGE_BODY
-            || self.find(&request.target).is_some_and(|found| found.is_list)
+            || self.find(&request.target).is_some_and(|found| found.takes_long)
     }
 }
 

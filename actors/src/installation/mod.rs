@@ -12,8 +12,9 @@ use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
 /// The shape of all records together. A program refuses a store with a higher number: it would drop
-/// what it does not know when it writes a record. Raise it with each field that must not be lost.
-pub const SHAPE: u32 = 1;
+/// what it does not know when it writes a record. Raise it with each field that must not be lost,
+/// and with each derived record that older programs would not keep up to date.
+pub const SHAPE: u32 = 2;
 
 /// With which keys the store is written, and by which program last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

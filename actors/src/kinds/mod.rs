@@ -2,6 +2,7 @@
 //! beside the folders serves several kinds of its family. [`table`] lists all kinds, and [`world`] is what they
 //! share. No kind knows who calls.
 
+mod ancestry;
 mod cascade;
 pub mod commerce;
 pub mod delivery;

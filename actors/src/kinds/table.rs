@@ -5,6 +5,7 @@
 //! `under` names the parent kind. `beside` names more kinds by which the resources are indexed.
 
 use super::{
+    ancestry::Located,
     cascade,
     commerce::{
         checkouts::Checkouts, commerce_channels::CommerceChannels, subscriptions::Subscriptions,
@@ -76,6 +77,14 @@ macro_rules! kinds {
 
                 fn parent_key(_state: &<$kind as Resource>::State) -> Option<String> {
                     parent_key!(_state, $kind $(, $parent)?)
+                }
+
+                fn organization(
+                    _id: &$id,
+                    _state: &<$kind as Resource>::State,
+                    _store: &Store,
+                ) -> Result<Option<OrganizationId>, Fault> {
+                    organization!($kind, _id, _state, _store $(, $parent)?)
                 }
             }
 
@@ -233,6 +242,40 @@ macro_rules! parent_key {
     };
 }
 
+/// The organization that a resource belongs to, by way of its parents.
+macro_rules! organization {
+    (Organizations, $id:ident, $state:ident, $store:ident) => {
+        Ok(Some(*$id))
+    };
+    // An account is created together with its personal organization.
+    (Accounts, $id:ident, $state:ident, $store:ident) => {
+        Ok(Some($state.personal))
+    };
+    ($kind:ident, $id:ident, $state:ident, $store:ident) => {
+        Ok(None)
+    };
+    // An instance may be created together with its app, and it outlives it.
+    (Instances, $id:ident, $state:ident, $store:ident, Apps) => {
+        organization_of::<Projects>(Some($state.project_id), $store)
+    };
+    ($kind:ident, $id:ident, $state:ident, $store:ident, Organizations) => {
+        Ok(<$kind as Child>::parent($state))
+    };
+    ($kind:ident, $id:ident, $state:ident, $store:ident, $parent:ident) => {
+        organization_of::<$parent>(<$kind as Child>::parent($state), $store)
+    };
+}
+
+/// The organization of a resource; `None` if it is gone.
+fn organization_of<R: Resource>(
+    id: Option<R::Key>,
+    store: &Store,
+) -> Result<Option<OrganizationId>, Fault> {
+    let Some(id) = id else { return Ok(None) };
+    let Some(found) = store.get::<R>(&id)? else { return Ok(None) };
+    R::organization(&id, &found.state, store)
+}
+
 kinds! {
     account: Accounts { id: UserId, stored: "account", noun: "user" }
     announcement: Announcements {
@@ -318,56 +361,4 @@ pub trait KindVisitor {
 /// A kind whose owners the world starts.
 pub trait Owned: Resource<Host = World> {
     fn owners(all: &Owners) -> &Handle<Self>;
-}
-
-/// A kind with its place in an [`Ancestry`].
-pub(crate) trait Located: Resource {
-    fn place(ancestry: &mut Ancestry) -> &mut Option<(Self::Key, Snapshot<Self>)>;
-    fn find_parent(
-        ancestry: &mut Ancestry,
-        store: &Store,
-        state: &Self::State,
-    ) -> Result<(), Fault>;
-}
-
-impl Ancestry {
-    /// Finds a resource and its ancestors. A resource with a deleted ancestor is not found.
-    fn find<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
-        self.find_if::<R>(store, id, |kept| !kept.is_deleted())
-    }
-
-    /// Finds a deleted instance and its ancestors. One whose app is deleted has the organization to
-    /// which it is left, and its project while that exists.
-    fn find_deleted_instance(&mut self, store: &Store, id: InstanceId) -> Result<(), Fault> {
-        self.find_if::<Instances>(store, id, Kept::is_deleted)?;
-        let (_, seen) = self.instance()?;
-        let (project, left_to) = (seen.state.project_id, seen.state.left_to);
-        let Some(organization) = left_to else { return Ok(()) };
-        let found = match self.find::<Projects>(store, project) {
-            Err(Fault::NotFound(_)) => self.find::<Organizations>(store, organization),
-            found => found,
-        };
-        found.map_err(|fault| match fault {
-            Fault::NotFound(_) => Fault::NotFound(Instances::NOUN),
-            fault => fault,
-        })
-    }
-
-    fn find_if<R: Located>(
-        &mut self,
-        store: &Store,
-        id: R::Key,
-        wanted: impl FnOnce(&Kept<R>) -> bool,
-    ) -> Result<(), Fault> {
-        let missing = Fault::NotFound(R::NOUN);
-        let Some(seen) = store.get::<R>(&id)?.filter(|seen| wanted(seen)) else {
-            return Err(missing);
-        };
-        match R::find_parent(self, store, &seen.state) {
-            Err(Fault::NotFound(_)) => return Err(missing),
-            found => found?,
-        }
-        *R::place(self) = Some((id, seen));
-        Ok(())
-    }
 }

@@ -1,12 +1,13 @@
 //! The world: the store, the ports, the owners, and what is known in memory only.
 
 use super::{
-    delivery::builds::{Asked, SeenRunners, WaitingBuilds},
+    delivery::builds::{RequestedRuns, SeenRunners, WaitingBuilds},
     events::webhooks::{Subscribers, outbox},
     hosting::{
         backup_schedules, backups::restore_check_turns, engine_health::EngineHealth,
         image_builds::queue::BuildQueue, instances::metrics::LastReadings,
     },
+    people::usage,
     table::{self, Owned, Owners},
 };
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
         resource::{Moment, Resource, Retry},
         store::Store,
         turns::{Tenant, Turn, Turns},
+        uses::{LimitsCount, Uses},
     },
 };
 use actix_rt::ArbiterHandle;
@@ -54,7 +56,7 @@ pub struct World {
     /// The restore checks of backups that are under way and those that wait.
     pub(crate) restore_checks: Turns<Tenant>,
     /// The builds for which a run in a CI was asked for.
-    pub asked_runs: Asked,
+    pub asked_runs: RequestedRuns,
     /// Tells idle runners of builds.
     pub waiting_builds: WaitingBuilds,
     /// Turns of those who create something of which its parent may have only so many, or one at a
@@ -92,7 +94,7 @@ impl World {
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
             restore_checks: restore_check_turns(),
-            asked_runs: Asked::default(),
+            asked_runs: RequestedRuns::default(),
             waiting_builds: WaitingBuilds::default(),
             creations: Turns::apart(1),
             seen_runners: SeenRunners::default(),
@@ -109,6 +111,9 @@ impl World {
         }
         if let Err(fault) = table::reindex(&world.store).await {
             tracing::error!(error = %fault, "lists lack records of an earlier version until the next start");
+        }
+        if let Err(fault) = usage::count_once(&world.store).await {
+            tracing::error!(error = %fault, "it was not counted what organizations use of their quotas; the next start counts again");
         }
         if let Err(fault) = world.webhooks.read(&world.store) {
             tracing::error!(error = %fault, "the webhooks were not read; their events are missed");
@@ -193,6 +198,16 @@ impl Host for World {
         after: &R::State,
     ) -> Result<Change, Fault> {
         outbox::records(self, at, before, after)
+    }
+
+    fn accounted<R: Resource<Host = World>>(
+        &self,
+        id: &R::Key,
+        before: (Option<&R::State>, Uses),
+        after: (Option<&R::State>, Uses),
+        limits: LimitsCount,
+    ) -> Result<Change, Fault> {
+        usage::accounted::<R>(self, id, before, after, limits)
     }
 
     fn has_outgoing(&self) {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
     ArtifactId, Sha256,
-    artifacts::{ArtifactKind, Signer},
+    artifacts::{AppProfile, ArtifactKind, Signer},
 };
 
 /// The bytes of artifacts: staged during the upload, kept once they are verified.
@@ -53,4 +53,6 @@ pub struct AppMetadata {
     pub build_number: Option<String>,
     /// The certificate that signed it.
     pub signer: Option<Signer>,
+    /// The provisioning profile in an iOS app.
+    pub profile: Option<AppProfile>,
 }

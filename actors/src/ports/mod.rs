@@ -73,7 +73,7 @@ pub struct Ports {
     pub binaries: Arc<dyn Binaries>,
     pub mail: Arc<dyn Mail>,
     /// The stores that publish apps.
-    pub stores: Arc<HashMap<Target, Arc<dyn AnyStore>>>,
+    pub app_stores: Arc<HashMap<Target, Arc<dyn AnyStore>>>,
     pub credential_files: Arc<dyn CredentialFiles>,
     /// The providers that take payments.
     pub payments: Arc<HashMap<PaymentProvider, Arc<dyn Provider>>>,

@@ -1,7 +1,7 @@
 //! This installation.
 
 use contract::{
-    AppId, InstanceId, WebUrl, authentication::Tier, instances::InstanceKind,
+    AppId, InstanceId, WebUrl, authentication::Tier, instances::InstanceKind, quotas::Quotas,
     service::Registration, text::PlanCode,
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -25,6 +25,8 @@ pub struct Site {
     pub platform_app: Option<AppId>,
     /// The tiers that the plans of that app give.
     pub platform_plans: BTreeMap<PlanCode, Tier>,
+    /// How much organizations may have.
+    pub quotas: Quotas,
     /// How long a deployment may take from its turn until it serves.
     pub deployment_limit: Duration,
     /// How long a build of an image may take from its turn.

@@ -1,7 +1,7 @@
 //! The audit log: who changed what. The transaction of a change also writes its entry.
 
 use super::side_record::{End, SideRecord};
-use contract::{UserId, operators::AuditEvent};
+use contract::{OrganizationId, UserId, operators::AuditEvent};
 use serde::{Deserialize, Serialize};
 use store::Entries;
 
@@ -16,7 +16,11 @@ impl SideRecord for Event {
     }
 
     fn index(&self) -> Entries<Self> {
-        Entries::default().and_all(self.0.user_id.map(|user| EventIndex::User { user }))
+        let of_user = self.0.user_id.map(|user| EventIndex::User { user });
+        let organization = self.0.organization_id;
+        let of_organization =
+            organization.map(|organization| EventIndex::Organization { organization });
+        Entries::default().and_all(of_user).and_all(of_organization)
     }
 }
 
@@ -24,5 +28,6 @@ store::entries! {
     /// The index entries of the audit log.
     pub enum EventIndex of Event {
         User { user: UserId } = "user",
+        Organization { organization: OrganizationId } = "organization",
     }
 }

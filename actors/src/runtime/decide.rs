@@ -3,8 +3,9 @@
 use super::{
     entries::due,
     host::Host,
-    resource::{Begins, Input, Moment, Resource, StateOf, Unique, step},
+    resource::{Begins, Input, Kept, Moment, Resource, StateOf, Unique, step},
     store::{Store, refused},
+    uses::LimitsCount,
 };
 use contract::Fault;
 use std::{sync::Arc, time::Duration};
@@ -174,8 +175,19 @@ fn plan<R: Resource>(
             Effective { state, changed: false, has_outgoing: false, begins: Begins::GoesOn },
         ));
     };
+    let limits = match &input {
+        Input::Create(_) | Input::Command(_) => LimitsCount::Yes,
+        Input::Outcome(_) | Input::Emptied(_) | Input::Due => LimitsCount::No,
+    };
     let mut step = step(at, kept, input)?;
     let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));
+    let also_uses = std::mem::take(&mut step.also_uses);
+    let of = |kept: Option<&Kept<R>>| kept.map(Kept::uses).unwrap_or_default();
+    let accounted = |after: Option<&Kept<R>>| {
+        let before = (kept.map(|kept| &kept.state), of(kept));
+        let after = (after.map(|kept| &kept.state), of(after).and_all(&also_uses));
+        host.accounted::<R>(&at.id, before, after, limits)
+    };
     let mut has_outgoing = false;
     let (mut change, after, state) = match before {
         Some(before) if keeps => (also, Some(before.clone()), StateOf(before.clone())),
@@ -183,12 +195,14 @@ fn plan<R: Resource>(
             (Some(record), before) => {
                 let events = host.outgoing(at, kept.map(|kept| &kept.state), &record.state)?;
                 has_outgoing = !events.is_empty();
+                let also = also.and(accounted(Some(&record))?);
                 let before = before.map(Arc::as_ref);
                 let after = Arc::new(Stored::after(before, record));
                 let state = StateOf(after.clone());
                 (also.and(events).put::<R>(&at.id, before, after.clone()), Some(after), state)
             }
             (None, Some(before)) => {
+                let also = also.and(accounted(None)?);
                 (also.remove::<R>(&at.id, before), None, StateOf(before.clone()))
             }
             (None, None) => return Err(Fault::NotFound(R::NOUN)),

@@ -5,6 +5,7 @@ use super::{
     health::Registry,
     resource::{Moment, Resource, Retry},
     store::Store,
+    uses::{LimitsCount, Uses},
 };
 use contract::Fault;
 use futures_util::future::LocalBoxFuture;
@@ -27,6 +28,18 @@ pub trait Host: Send + Sync + Sized + 'static {
         before: Option<&R::State>,
         after: &R::State,
     ) -> Result<Change, Fault>;
+
+    /// What a change of a resource adds to what its organization uses of its quotas. It is written together
+    /// with the change. If the `limits` count, a change that exceeds one of them is refused.
+    fn accounted<R: Resource<Host = Self>>(
+        &self,
+        _id: &R::Key,
+        _before: (Option<&R::State>, Uses),
+        _after: (Option<&R::State>, Uses),
+        _limits: LimitsCount,
+    ) -> Result<Change, Fault> {
+        Ok(Change::new())
+    }
 
     /// What [`outgoing`](Host::outgoing) returned was written.
     fn has_outgoing(&self);

@@ -1,6 +1,7 @@
 //! The record of a resource.
 
-use super::{resource::Resource, work::Work};
+use super::{resource::Resource, uses::Uses, work::Work};
+use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
@@ -81,6 +82,11 @@ impl<R: Resource> Kept<R> {
         self.deleting || R::is_deleted(&self.state)
     }
 
+    /// What the resource takes of the quotas of its organization.
+    pub fn uses(&self) -> Uses {
+        if self.is_deleted() { Uses::default() } else { R::uses(&self.state) }
+    }
+
     /// Whether the resource takes this command. One that is being deleted takes none.
     pub(super) fn accepts(&self, command: &R::Command) -> bool {
         !self.deleting && (!R::is_deleted(&self.state) || R::accepts_deleted(command))
@@ -94,6 +100,12 @@ impl<R: Resource> Kept<R> {
     /// The task that is under way, or that the owner is about to begin. `None`: the resource is idle.
     pub fn task(&self) -> Option<Task<R::Effect>> {
         self.work().filter(|_| self.awake)?.effect
+    }
+
+    /// Whether the owner has work that does not wait for a later time.
+    pub fn is_at_work(&self, now: Timestamp) -> bool {
+        let begins = self.work().and_then(|work| work.at);
+        self.task().is_some() && begins.is_none_or(|at| at <= now)
     }
 
     /// The effect of the kind that is under way, or about to begin.

@@ -42,4 +42,5 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod turns;
+pub mod uses;
 mod work;

@@ -10,7 +10,7 @@ use super::{
 };
 use contract::{Cursor, Fault, Limit, Page, text::Query};
 use serde::Serialize;
-use std::{iter::Peekable, ops::ControlFlow};
+use std::{collections::BinaryHeap, iter::Peekable, ops::ControlFlow};
 use store::{Entry, Record, Snapshot};
 
 /// The most records that are read for one page. A filter may drop most of them.
@@ -118,13 +118,19 @@ pub fn newest_of<'a, R: Record, E: Entry<R>>(
 ) -> impl Iterator<Item = Result<Keyed<R>, Fault>> + use<'a, R, E> {
     let lists = entries.iter().map(|entry| store.newest::<R>(entry, after).peekable());
     let mut lists: Vec<_> = lists.collect();
+    // A fault comes first. A key is a text for the comparison once, however many lists there are.
+    let head = |list: &mut Peekable<List<'a, R>>| match list.peek()? {
+        Ok((key, _)) => Some((false, key.to_string())),
+        Err(_) => Some((true, String::new())),
+    };
+    let heads = lists.iter_mut().enumerate().filter_map(|(at, list)| Some((head(list)?, at)));
+    let mut heads: BinaryHeap<_> = heads.collect();
     std::iter::from_fn(move || {
-        let first = |list: &mut Peekable<List<'a, R>>| match list.peek()? {
-            Ok((key, _)) => Some((false, key.to_string())),
-            Err(_) => Some((true, String::new())),
-        };
-        let firsts = lists.iter_mut().filter_map(|list| Some((first(list)?, list)));
-        firsts.max_by(|(one, _), (other, _)| one.cmp(other))?.1.next()
+        let (_, at) = heads.pop()?;
+        let list = lists.get_mut(at)?;
+        let found = list.next()?;
+        heads.extend(head(list).map(|head| (head, at)));
+        Some(found)
     })
 }
 

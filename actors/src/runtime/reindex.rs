@@ -11,7 +11,7 @@ use store::Change;
 
 /// The version of the index entries of a kind. The key is the name of the kind in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexVersion(u16);
+pub struct IndexVersion(pub u16);
 
 impl SideRecord for IndexVersion {
     fn end(&self) -> End {

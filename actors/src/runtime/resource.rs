@@ -6,8 +6,8 @@ pub use super::{
     work::{Begins, Work},
 };
 
-use super::{event::Event, host::Host};
-use contract::{Fault, Id};
+use super::{event::Event, host::Host, uses::Uses};
+use contract::{Fault, Id, OrganizationId};
 use futures_util::future::LocalBoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -27,6 +27,19 @@ pub trait Row: Record {
     fn parent_key(state: &<Self as Resource>::State) -> Option<String>
     where
         Self: Resource;
+
+    /// The organization whose quotas the resource uses. `None`: the kind belongs to none, or a parent is
+    /// gone.
+    fn organization(
+        _id: &<Self as Record>::Key,
+        _state: &<Self as Resource>::State,
+        _store: &super::store::Store,
+    ) -> Result<Option<OrganizationId>, Fault>
+    where
+        Self: Resource,
+    {
+        Ok(None)
+    }
 }
 
 /// A kind of resource. Only its owner changes a resource.
@@ -121,6 +134,11 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// The unique values that the resource holds.
     fn claims(_state: &Self::State) -> Vec<Unique<Self>> {
         Vec::new()
+    }
+
+    /// What a resource in this state takes of the quotas of its organization. A deleted one takes nothing.
+    fn uses(_state: &Self::State) -> Uses {
+        Uses::default()
     }
 
     /// Whether the time at which the work of this state begins or ends removes data for good that the record

@@ -3,6 +3,7 @@
 use super::{
     kept::{self, Kept},
     resource::Resource,
+    uses::Uses,
     work::{Begins, Work},
 };
 use contract::{Fault, Timestamp};
@@ -122,6 +123,8 @@ pub struct Step<R: Resource> {
     pub begins: Begins,
     /// Other changes in the same transaction.
     pub also: Change,
+    /// What the resources that `also` creates take of the quotas.
+    pub also_uses: Uses,
 }
 
 /// The change of the state.
@@ -164,22 +167,26 @@ impl<R: Resource> Step<R> {
         }
     }
 
+    fn of(next: Next<R::State>, begins: Begins) -> Self {
+        Step { next, begins, also: Change::new(), also_uses: Uses::default() }
+    }
+
     pub fn keep() -> Self {
-        Step { next: Next::Keep, begins: Begins::GoesOn, also: Change::new() }
+        Step::of(Next::Keep, Begins::GoesOn)
     }
 
     /// Replaces the state.
     pub fn put(state: R::State) -> Self {
-        Step { next: Next::Put(state), begins: Begins::GoesOn, also: Change::new() }
+        Step::of(Next::Put(state), Begins::GoesOn)
     }
 
     /// Hides the resource, whose children are deleted next.
     pub fn delete(state: R::State) -> Self {
-        Step { next: Next::Delete(state), begins: Begins::GoesOn, also: Change::new() }
+        Step::of(Next::Delete(state), Begins::GoesOn)
     }
 
     pub fn remove() -> Self {
-        Step { next: Next::Remove, begins: Begins::Later, also: Change::new() }
+        Step::of(Next::Remove, Begins::Later)
     }
 
     /// Decides what becomes of the work under way. If the state after this step asks for the same as
@@ -206,6 +213,12 @@ impl<R: Resource> Step<R> {
     pub fn anew(mut self, pause: Duration) -> Self {
         self.begins = Begins::After(pause);
         self
+    }
+
+    /// Adds resources that are created in the same transaction, and what they take of the quotas.
+    pub fn also_creates(mut self, change: Change, uses: &Uses) -> Self {
+        self.also_uses = self.also_uses.and_all(uses);
+        self.also(change)
     }
 
     /// Adds a change to the same transaction.

@@ -195,6 +195,7 @@ pub fn get<R: Resource>(store: &Store, id: R::Key) -> Result<Snapshot<R>, Fault>
 pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } | StoreError::Taken { .. } => Fault::Stale,
+        StoreError::Refused(why) => Fault::OverQuota(why.clone()),
         StoreError::Busy(_) => Fault::Busy,
         StoreError::NoRoom => Fault::NoRoom,
         StoreError::Unreadable(_)

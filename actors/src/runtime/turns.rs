@@ -72,7 +72,7 @@ pub struct Turn<K: Eq + Hash + Copy> {
 
 /// A request that waits for its turn. Dropped, it leaves the queue.
 #[must_use = "a request that is dropped leaves the queue"]
-pub struct Asked<K: Eq + Hash + Copy> {
+pub struct Waiting<K: Eq + Hash + Copy> {
     /// Taken by the end of the wait.
     turn: Option<Turn<K>>,
     granted: oneshot::Receiver<()>,
@@ -149,7 +149,7 @@ impl<K: Eq + Hash + Copy> Turns<K> {
     }
 
     /// Asks for a turn without waiting. Lower ranks of the same holder come first.
-    pub fn ask(&self, holder: K, rank: u128) -> Result<Asked<K>, NoTurn> {
+    pub fn ask(&self, holder: K, rank: u128) -> Result<Waiting<K>, NoTurn> {
         let mut queue = self.queue();
         let waiting = queue.holders.get(&holder).map_or(0, |holder| holder.waiting.len());
         if waiting >= queue.most_waiting_of_each {
@@ -169,7 +169,7 @@ impl<K: Eq + Hash + Copy> Turns<K> {
         of_holder.waiting.insert(place, tell);
         queue.waiting += 1;
         queue.grant();
-        Ok(Asked { turn: Some(Turn { turns: self.clone(), holder, place }), granted })
+        Ok(Waiting { turn: Some(Turn { turns: self.clone(), holder, place }), granted })
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<K>> {
@@ -199,7 +199,7 @@ impl<K: Eq + Hash> Queue<K> {
     }
 }
 
-impl<K: Eq + Hash + Copy> Asked<K> {
+impl<K: Eq + Hash + Copy> Waiting<K> {
     /// Whether its turn has come.
     pub fn is_granted(&self) -> bool {
         let Some(turn) = &self.turn else { return true };
@@ -209,9 +209,9 @@ impl<K: Eq + Hash + Copy> Asked<K> {
     }
 }
 
-impl<K: Eq + Hash + Copy> Unpin for Asked<K> {}
+impl<K: Eq + Hash + Copy> Unpin for Waiting<K> {}
 
-impl<K: Eq + Hash + Copy> Future for Asked<K> {
+impl<K: Eq + Hash + Copy> Future for Waiting<K> {
     type Output = Turn<K>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Turn<K>> {

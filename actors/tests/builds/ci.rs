@@ -1,10 +1,10 @@
 //! The state machine of a build in a CI.
 
+use super::begun;
 use super::{Event, asked, explore, plan, take};
-use crate::begun;
 use actors::{
     kinds::delivery::builds::{
-        Builds, Command, Destination, Effect, Look, Outcome, RunOutcome as R, Workflow,
+        Builds, Command, Destination, Effect, Outcome, RunOutcome as R, RunReport, Workflow,
     },
     ports::ci::{BegunRun, Phase, RunProgress},
     runtime::resource::{Kept, Resource},
@@ -44,7 +44,7 @@ fn looked(phase: Phase, made: Option<u128>) -> Event {
     let tag = Some("a".to_owned());
     let progress = RunProgress { tag, phase, commit: "c0ffee".into(), steps: vec!["one".into()] };
     let made = made.map(|id| ArtifactId::of(Ulid(id)));
-    run(R::Looked(Some(Box::new(Look { progress, made, key: EventId::of(Ulid(9)) }))))
+    run(R::Looked(Some(Box::new(RunReport { progress, made, key: EventId::of(Ulid(9)) }))))
 }
 
 fn events() -> Vec<Event> {

@@ -6,7 +6,7 @@ use super::{
     till::Till,
 };
 pub use crate::life::a_moment;
-use crate::life::open;
+use crate::life::{open, time_passes};
 use actix_rt::{Arbiter, System};
 use actors::{
     background::sweeper::sweep,
@@ -50,6 +50,8 @@ use ulid::Ulid;
 
 /// How long something may take in real time. On the clock of the test that is days.
 const WITHIN: Duration = Duration::from_secs(60);
+/// How far the clock goes in a moment.
+const STEP: Duration = Duration::from_secs(1);
 pub const HOUR: Duration = Duration::from_secs(3600);
 pub const OWNER: &str = "ada@example.com";
 pub const BUYER: &str = "buyer@example.com";
@@ -79,7 +81,6 @@ pub fn life<T, F: Future<Output = T>>(
     test: impl FnOnce(Scene) -> F,
 ) -> T {
     System::new().block_on(async {
-        let passing = actix_rt::spawn(time_passes(clock.clone()));
         let arbiters = [Arbiter::new(), Arbiter::new()];
         let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
         let engine = Fake::new({
@@ -109,23 +110,17 @@ pub fn life<T, F: Future<Output = T>>(
         rules.intensity.crashes = 1000;
         let platform = Platform::start(store, ports, settings(), &handles, rules).await.unwrap();
         let scene = Scene { platform, clock: clock.clone(), market: market.clone() };
+        let time = time_passes(scene.world().clone(), clock.clone(), handles, STEP);
+        let passing = actix_rt::spawn(time);
         let result = test(scene).await;
         passing.abort();
+        let _ = passing.await;
         for arbiter in arbiters {
             arbiter.stop();
             arbiter.join().unwrap();
         }
         result
     })
-}
-
-/// Moves the clock to the next sleeper, again and again. In between, the owners get a moment of
-/// real time to work.
-async fn time_passes(clock: ManualClock) {
-    loop {
-        a_moment().await;
-        clock.advance_to_next(Duration::from_secs(1));
-    }
 }
 
 /// Waits in real time until something holds.

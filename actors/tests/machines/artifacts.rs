@@ -1,6 +1,6 @@
 //! Artifacts: random sequences of inputs.
 
-use crate::World;
+use super::World;
 use actors::{
     kinds::delivery::artifacts::{self, Artifacts, Declared, Expected, StoredArtifact},
     ports::binaries::{AppMetadata, Examined},
@@ -47,6 +47,7 @@ pub fn upload(size: Option<u64>) -> StoredArtifact {
             attestation: None,
             trust: Trust::Token,
             signer: None,
+            profile: None,
             state: ArtifactState::Pending,
             problem: None,
             created_at: Timestamp::from_millis(0),
@@ -68,6 +69,7 @@ fn examined(size: u64, letter: char) -> Examined {
         version: Some("1.0.0".into()),
         build_number: Some("1".into()),
         signer: None,
+        profile: None,
     };
     Examined { size, sha256: hash(letter), content: Ok(content) }
 }

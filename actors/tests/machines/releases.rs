@@ -1,6 +1,6 @@
 //! Releases: every state that can be reached.
 
-use crate::{World, artifacts::upload};
+use super::{World, artifacts::upload};
 use actors::{
     kinds::delivery::{
         artifacts::Artifacts,
@@ -67,6 +67,8 @@ enum Event {
     Reported(PublicationState),
     /// The withdrawal of a release that no user has got.
     Withdraw,
+    /// The withdrawal of the current release.
+    WithdrawCurrent,
     /// The first request of a rollback is asked.
     Asked,
     /// The artifact of the other platform joins.
@@ -85,13 +87,14 @@ enum Event {
     Told(u128),
 }
 
-const EVENTS: [Event; 19] = [
+const EVENTS: [Event; 20] = [
     Event::Publish,
     Event::PublishInStore,
     Event::Reported(PublicationState::InReview),
     Event::Reported(PublicationState::Live),
     Event::Reported(PublicationState::Failed),
     Event::Withdraw,
+    Event::WithdrawCurrent,
     Event::Asked,
     Event::Join,
     Event::JoinAsReadBefore,
@@ -132,7 +135,8 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
             let current = Some(current(if state.release.published_at.is_some() { 7 } else { 6 }));
             Input::Command(Command::Report { publication: Box::new(publication), current })
         }
-        Event::Withdraw => Input::Command(Command::Withdraw),
+        Event::Withdraw => Input::Command(Command::Withdraw(None)),
+        Event::WithdrawCurrent => Input::Command(Command::Withdraw(Some(current(7)))),
         Event::Asked => match state.requests.first() {
             Some(request) => Input::Outcome(Outcome::Asked(*request)),
             None => Input::Outcome(Outcome::Asked(releases::PublicationRequest::Withdraw(Id::of(
@@ -214,7 +218,7 @@ fn can_happen(event: Event, kept: &Kept<Releases>) -> bool {
     let pending = kept.pending();
     match event {
         // Only a release that users have got is the current one.
-        Event::RollBack => kept.state.release.published_at.is_some(),
+        Event::RollBack | Event::WithdrawCurrent => kept.state.release.published_at.is_some(),
         Event::Answered(..) => matches!(pending, Some(releases::Effect::Publish)),
         Event::Told(_) => matches!(pending, Some(releases::Effect::Tell(_))),
         // A publication that failed is silent until somebody publishes again.
@@ -268,8 +272,12 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
         ReleaseState::PartiallyPublished => assert!(live > 0),
         ReleaseState::Failed => assert_eq!(live, 0),
         ReleaseState::RolledBack => {
-            let was_seen = state.release.published_at.is_some();
-            assert_eq!(state.release.rolled_back_to.is_some(), was_seen, "{event:?}");
+            let is_replaced = matches!(event, Event::RollBack) && old != new;
+            let had = before.release.rolled_back_to.is_some();
+            assert_eq!(state.release.rolled_back_to.is_some(), is_replaced || had, "{event:?}");
+            let is_open =
+                |p: &&Publication| p.target == Target::Ota && p.state == PublicationState::Live;
+            assert_eq!(publications.iter().find(is_open), None, "{event:?} leaves a page open");
         }
         _ => {}
     }

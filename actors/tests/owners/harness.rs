@@ -6,6 +6,7 @@ use super::world;
 use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{table::Owned, world::World},
+    ports::Ports,
     runtime::resource::Resource,
 };
 use container_engine::fake::{Fake, InjectedFault, Operation, Times};
@@ -15,17 +16,26 @@ use std::{
 };
 
 /// How long a record may take to reach its state, in real time. On the clock of the test that is up
-/// to 50 minutes.
-const WITHIN: Duration = Duration::from_secs(60);
+/// to 50 minutes, and on a busy machine less, since time waits there for the owners.
+pub const WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs a test in a world of its own.
 pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Arc<World>, Fake) -> F) {
+    run_with(|ports| ports, test);
+}
+
+/// Like [`run`], with other ports.
+pub fn run_with<F: Future<Output = ()>>(
+    replace: impl FnOnce(Ports) -> Ports,
+    test: impl FnOnce(Arc<World>, Fake) -> F,
+) {
     let folder = tempfile::tempdir().unwrap();
     let clock = world::clock();
     let engine = world::engine(&clock);
     System::new().block_on(async {
         let arbiters = [Arbiter::new(), Arbiter::new()];
-        let world = world::start(folder.path(), (&clock, &engine), &arbiters).await;
+        let parts = (&clock, &engine);
+        let world = world::start_with(folder.path(), parts, &arbiters, replace).await;
         test(world, engine).await;
     });
 }

@@ -1,7 +1,7 @@
 //! The owners of instances on an engine that fails on demand.
 
 use super::{
-    harness::{comes_to, fails_once, is_done_twice, pairs, run},
+    harness::{WITHIN, comes_to, fails_once, is_done_twice, pairs, run},
     scene, world,
 };
 use actix_rt::{Arbiter, System};
@@ -23,10 +23,7 @@ use contract::{
     instances::{InstanceState as S, Role},
     projects::{Project, ProjectState},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 /// Creates a backend of the shipped template.
 pub async fn create(world: &Arc<World>) -> InstanceId {
@@ -105,7 +102,7 @@ async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
     until(world, id, S::Running, told).await;
     world.to::<Instances>(id).ask(Command::Stop).await.unwrap();
     until(world, id, S::Stopped, told).await;
-    world.to::<Instances>(id).ask(Command::Start).await.unwrap();
+    world.to::<Instances>(id).ask(scene::START).await.unwrap();
     until(world, id, S::Running, told).await;
     let image = state(world, id).unwrap().service(Role::Server).unwrap().live.image.clone();
     let replacing = world.to::<Instances>(id).ask(scene::replace_with(1, image)).await.unwrap();
@@ -181,7 +178,7 @@ fn a_container_that_the_engine_makes_too_late_is_removed() {
         engine.ensure_container(&late).await.unwrap();
         let begun = Instant::now();
         while engine.containers() != kept {
-            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", engine.containers());
+            assert!(begun.elapsed() < WITHIN, "{:?}", engine.containers());
             world::a_moment().await;
         }
     });
@@ -201,7 +198,7 @@ fn every_sample_has_a_rate() {
             if samples.len() >= 2 {
                 break samples;
             }
-            assert!(begun.elapsed() < Duration::from_secs(10), "{samples:?}");
+            assert!(begun.elapsed() < WITHIN, "{samples:?}");
             world::a_moment().await;
         };
         assert!(samples.iter().all(|sample| sample.cpu_percent.is_some()), "{samples:?}");
@@ -241,11 +238,47 @@ fn two_hundred_instances_converge_after_a_start() {
         let world = world::start(folder.path(), (&clock, &engine), &arbiters).await;
         let running = |name: &String| engine.peek(name).is_some_and(|c| c.is_running());
         while engine.containers().iter().filter(|name| running(name)).count() < 400 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "they come up");
+            assert!(begun.elapsed() < WITHIN, "they come up");
             world::a_moment().await;
         }
         for id in &ids {
             until(&world, *id, S::Running, "after the start").await;
         }
+    });
+}
+
+/// Containers and volume are removed while the instance is stopped, as `docker system prune` does it.
+#[test]
+fn an_instance_whose_volume_is_gone_starts_only_on_request() {
+    run(|world, engine| async move {
+        let told = "a volume is gone";
+        let id = create(&world).await;
+        until(&world, id, S::Running, told).await;
+        world.to::<Instances>(id).ask(Command::Stop).await.unwrap();
+        until(&world, id, S::Stopped, told).await;
+
+        for container in engine.containers() {
+            engine.vanish(&container);
+        }
+        world.to::<Instances>(id).ask(scene::START).await.unwrap();
+        until(&world, id, S::Running, "a volume that is there is used again").await;
+
+        world.to::<Instances>(id).ask(Command::Stop).await.unwrap();
+        until(&world, id, S::Stopped, told).await;
+        engine.vanish_volume(&names::volume(id, Role::SqlDb));
+        for _ in 0..2 {
+            world.to::<Instances>(id).ask(scene::START).await.unwrap();
+            until(&world, id, S::Failed, told).await;
+            let failed = state(&world, id).unwrap();
+            assert!(
+                failed.last_error.unwrap().starts_with("sqldb: the volume with its data is gone")
+            );
+            assert_eq!(engine.volumes(), [""; 0], "nothing is made in its place");
+        }
+
+        let without_data = Command::Start { accept_data_loss: true };
+        world.to::<Instances>(id).ask(without_data).await.unwrap();
+        until(&world, id, S::Running, told).await;
+        assert_eq!(engine.volumes(), [names::volume(id, Role::SqlDb)]);
     });
 }

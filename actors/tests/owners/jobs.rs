@@ -2,7 +2,7 @@
 //! demand.
 
 use super::{
-    harness::{FAILURES, comes_to, fails_once, is_done_twice, pairs, run},
+    harness::{FAILURES, comes_to, fails_once, is_done_twice, pairs, run, run_with},
     instances::{create, create_in, state, until},
     scene,
 };
@@ -21,6 +21,7 @@ use actors::{
         people::apps::Apps,
         world::World,
     },
+    ports::Ports,
     runtime::{entries::Under, resource::Input},
 };
 use bytes::Bytes;
@@ -28,11 +29,13 @@ use container_engine::fake::{
     ExecCall, Fake, InjectedFault, Operation, ProgramStep, Script, Times,
 };
 use contract::{
-    BackupId, DeploymentId, InstanceId, JobId, ScheduleId,
+    AppId, BackupId, DeploymentId, InstanceId, JobId, ScheduleId, Timestamp,
+    authentication::Tier,
     backups::{BackupKind, BackupSchedule, BackupState, RestoreState},
     deployments::DeploymentState,
     image_builds::BuildJobState,
     instances::{InstanceState, Role},
+    quotas::Quota,
 };
 use futures_util::future::{join, join_all};
 use std::{sync::Arc, time::Duration};
@@ -47,7 +50,7 @@ async fn running(world: &Arc<World>) -> InstanceId {
 const BUILDS: [Operation; 2] = [Operation::Images, Operation::Build];
 /// The operations of the instance during a deployment.
 const REPLACES_WITH: [Operation; 7] = [
-    Operation::EnsureImage,
+    Operation::Image,
     Operation::EnsureNetwork,
     Operation::EnsureContainer,
     Operation::Start,
@@ -133,8 +136,13 @@ async fn back_up(
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
         let mut begun = scene::backing_up(id, instance, world.ports.clock.now());
         begun.backup.app_id = state(world, instance).unwrap().app_id;
-        let create =
-            backups::Begin { backup: begun.backup, database: None, keep: Some(1), verify: false };
+        let create = backups::Begin {
+            backup: begun.backup,
+            database: None,
+            keep: Some(1),
+            verify: false,
+            refused: None,
+        };
         world.to::<Backups>(id).create(create).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let backup = backup.unwrap();
@@ -159,6 +167,11 @@ async fn back_up(
             let restore = restore.as_ref().unwrap();
             assert_ne!(restore.state, RestoreState::Failed, "{told}: {restore:?}");
             restore.state == RestoreState::Succeeded && !has_check_database
+        })
+        .await;
+        // After a restore, the instance restarts.
+        comes_to::<Instances>(world, instance, told, |found| {
+            found.unwrap().state == InstanceState::Running
         })
         .await;
         let met = engine.injected(Operation::Exec) > troubled;
@@ -207,7 +220,7 @@ async fn ready(world: &Arc<World>, instance: InstanceId) -> BackupId {
     let id: BackupId = world.ports.random.id(now);
     let mut backup = scene::backing_up(id, instance, now).backup;
     backup.app_id = state(world, instance).unwrap().app_id;
-    let begin = backups::Begin { backup, database: None, keep: None, verify: false };
+    let begin = backups::Begin { backup, database: None, keep: None, verify: false, refused: None };
     world.to::<Backups>(id).create(begin).await.unwrap();
     let is_ready = |found: &State| found.backup.state == BackupState::Ready;
     comes_to::<Backups>(world, id, "a backup", |found| found.is_some_and(is_ready)).await;
@@ -250,6 +263,24 @@ fn the_first_restore_check_of_an_organization_does_not_wait_for_all_of_another()
     });
 }
 
+/// A schedule of an instance's backups that is due at `now`.
+fn nightly(
+    id: ScheduleId,
+    (app_id, instance_id): (AppId, InstanceId),
+    now: Timestamp,
+) -> BackupSchedule {
+    BackupSchedule {
+        id,
+        app_id,
+        instance_id,
+        database: BackupKind::SqlDb,
+        cron: "30 3 * * *".parse().unwrap(),
+        keep: 7,
+        verify: false,
+        next_at: now,
+    }
+}
+
 #[test]
 fn a_schedule_makes_each_backup_once() {
     run(|world, engine| async move {
@@ -257,16 +288,8 @@ fn a_schedule_makes_each_backup_once() {
         let instance_id = running(&world).await;
         let now = world.ports.clock.now();
         let id: ScheduleId = world.ports.random.id(now);
-        let schedule = BackupSchedule {
-            id,
-            app_id: state(&world, instance_id).unwrap().app_id,
-            instance_id,
-            database: BackupKind::SqlDb,
-            cron: "30 3 * * *".parse().unwrap(),
-            keep: 7,
-            verify: false,
-            next_at: now,
-        };
+        let app_id = state(&world, instance_id).unwrap().app_id;
+        let schedule = nightly(id, (app_id, instance_id), now);
         let schedule_owner = || world.to::<BackupSchedules>(id);
         schedule_owner().create(schedule).await.unwrap();
         // Many commands and a restart at the due time make one backup only.
@@ -301,6 +324,36 @@ fn a_schedule_makes_each_backup_once() {
             assert_eq!(left.is_some(), stays);
             assert_eq!(backups(), made);
         }
+    });
+}
+
+#[test]
+fn a_scheduled_backup_that_a_quota_refuses_has_failed_with_the_reason() {
+    let no_backups = |ports: Ports| {
+        let mut site = (*ports.site).clone();
+        site.quotas.set(Tier::Free, Quota::Backups, Some(0));
+        Ports { site: Arc::new(site), ..ports }
+    };
+    run_with(no_backups, |world, engine| async move {
+        engine.on_exec(tools);
+        let instance_id = running(&world).await;
+        let now = world.ports.clock.now();
+        let app_id = state(&world, instance_id).unwrap().app_id;
+        let id: ScheduleId = world.ports.random.id(now);
+        world
+            .to::<BackupSchedules>(id)
+            .create(nightly(id, (app_id, instance_id), now))
+            .await
+            .unwrap();
+        world.to::<BackupSchedules>(id).tell_if_there(Input::Due).await.unwrap();
+        let rest = world.to::<BackupSchedules>(id).wait_idle(Duration::from_secs(60)).await;
+        assert!(rest.unwrap().unwrap().next_at > now, "the next one comes in its time");
+        let made = world.store.newest::<Backups>(&Under::<Apps>(app_id), None).keys();
+        let made: Vec<_> = made.map(Result::unwrap).collect();
+        let [backup] = made[..] else { panic!("{made:?}") };
+        let found = world.store.get::<Backups>(&backup).unwrap().unwrap().state.backup.clone();
+        assert_eq!((found.state, found.scheduled), (BackupState::Failed, true));
+        assert!(found.error.unwrap().contains("uses 0 of 0 backups"));
     });
 }
 

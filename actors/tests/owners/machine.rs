@@ -74,8 +74,7 @@ fn the_databases_come_up_first_and_go_down_last() {
         while let Some(kept) = world.kept.clone().filter(|kept| kept.pending().is_some()) {
             let state = kept.state;
             world.now = world.now.max(world.due);
-            let action =
-                plan(&state, &Observation { containers: world.containers.clone() }, world.now);
+            let action = plan(&state, &world.observation(), world.now);
             if matches!(action, Action::Start(..) | Action::Stop(..)) {
                 actions.push(format!("{action:?}"));
             }
@@ -117,7 +116,7 @@ fn a_restore_has_an_hour_and_three_attempts() {
     assert_eq!(failed.last_error.unwrap(), "sqldb: the backup was not restored: no");
 
     // Start tries again.
-    world.take(Input::Command(Command::Start));
+    world.take(Input::Command(scene::START));
     until_idle(&mut world);
     assert_eq!((state(&world).state, world.restored), (S::Running, true));
 }

@@ -112,6 +112,10 @@ impl World {
         }
     }
 
+    pub fn observation(&self) -> Observation {
+        Observation { containers: self.containers.clone(), ..Observation::default() }
+    }
+
     /// Moves the time to `due`, and runs the pending effect as the owner does.
     pub fn work(&mut self, outcome: Fate) {
         let Some(kept) = self.kept.clone() else { return };
@@ -120,7 +124,7 @@ impl World {
         if outcome == Fate::Unreachable {
             return self.take(Input::Outcome(Outcome::Unreachable));
         }
-        let observation = Observation { containers: self.containers.clone() };
+        let observation = self.observation();
         let action = plan(&state, &observation, self.now);
         if let (Fate::Building, Action::Provision(role, generation)) = (outcome, &action) {
             let (role, generation, job) = (*role, *generation, JobId::of(Ulid(8)));
@@ -208,7 +212,7 @@ pub fn happen(world: &mut World, event: Event) {
     };
     match event {
         Event::Work(fate) => world.work(fate),
-        Event::Start => world.take(Input::Command(Command::Start)),
+        Event::Start => world.take(Input::Command(scene::START)),
         Event::Stop => world.take(Input::Command(Command::Stop)),
         Event::Restart => world.take(Input::Command(Command::Restart)),
         Event::Delete(data) => world.take(Input::Command(Command::Delete { data })),

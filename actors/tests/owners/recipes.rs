@@ -3,6 +3,7 @@
 use super::{
     harness::{comes_to, fails_once, is_done_twice, pairs, run},
     instances::{create_from, state, until},
+    scene::START,
 };
 use actors::kinds::{
     hosting::{
@@ -69,7 +70,7 @@ fn an_image_is_built_once_for_all_instances_and_again_when_it_is_lost() {
         }
         remove_images(&engine).await;
         for id in both {
-            world.to::<Instances>(id).ask(Command::Start).await.unwrap();
+            world.to::<Instances>(id).ask(START).await.unwrap();
         }
         for id in both {
             until(&world, id, S::Running, "without the image").await;
@@ -87,8 +88,11 @@ fn a_failed_build_fails_the_instance_in_its_words_and_a_start_tries_again() {
         let id = create_from(&world, "vendure").await;
         until(&world, id, S::Failed, "refused").await;
         let error = state(&world, id).unwrap().last_error.unwrap();
-        assert!(error.starts_with("server: its image was not built: ") && error.ends_with(why));
-        world.to::<Instances>(id).ask(Command::Start).await.unwrap();
+        assert!(
+            error.starts_with("server: its image was not built, see the log of job ")
+                && error.ends_with(why)
+        );
+        world.to::<Instances>(id).ask(START).await.unwrap();
         until(&world, id, S::Running, "again").await;
         assert_eq!(state(&world, id).unwrap().last_error, None);
         let states: Vec<_> = jobs(&world).iter().map(|job| job.state).collect();
@@ -109,7 +113,7 @@ fn whoever_cancels_the_build_fails_the_instance() {
         let job = jobs(&world)[0].id;
         world.to::<ImageBuilds>(job).ask(image_builds::Command::Cancel).await.unwrap();
         until(&world, id, S::Failed, "cancelled").await;
-        world.to::<Instances>(id).ask(Command::Start).await.unwrap();
+        world.to::<Instances>(id).ask(START).await.unwrap();
         until(&world, id, S::Running, "again").await;
     });
 }

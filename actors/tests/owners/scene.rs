@@ -59,6 +59,8 @@ fn service(role: Role) -> Service {
     Service::new(Revision::new(1, definition, image(), BTreeMap::new()))
 }
 
+pub const START: Command = Command::Start { accept_data_loss: false };
+
 /// The app is deleted.
 pub fn leave() -> Command {
     Command::Leave(OrganizationId::of(Ulid(9)))

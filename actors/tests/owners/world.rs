@@ -1,7 +1,7 @@
 //! A world of owners over a model of the container engine.
 
 pub use crate::life::a_moment;
-use crate::life::open;
+use crate::life::{open, time_passes};
 use actix_rt::Arbiter;
 use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
@@ -29,6 +29,9 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+
+/// How far the clock goes in a moment.
+const STEP: Duration = Duration::from_millis(50);
 
 /// A clock in the year 2026.
 pub fn clock() -> ManualClock {
@@ -60,7 +63,6 @@ pub async fn start_with(
     arbiters: &[Arbiter],
     replace: impl FnOnce(Ports) -> Ports,
 ) -> Arc<World> {
-    actix_rt::spawn(time_passes(clock.clone()));
     let upstream = Arc::new(Servers(engine.clone()));
     let (sources, dumps) = (Arc::new(Repository), Arc::new(InMemory::default()));
     let world = unavailable::ports(clock.port(), Arc::new(engine.clone()));
@@ -71,20 +73,12 @@ pub async fn start_with(
     let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();
+    actix_rt::spawn(time_passes(world.clone(), clock.clone(), handles, STEP));
     let catalogue = Catalogue::read(include_str!("../../../data/catalogue.json")).unwrap();
     catalogue.register(&world).await.unwrap();
     let intervals = Intervals { round: Duration::from_millis(200), ..Intervals::default() };
     InstanceReconciler::start(world.clone(), intervals);
     world
-}
-
-/// Moves the clock to the next sleeper, again and again. In between, the owners get a moment of
-/// real time to work.
-async fn time_passes(clock: ManualClock) {
-    loop {
-        a_moment().await;
-        clock.advance_to_next(Duration::from_millis(50));
-    }
 }
 
 /// A server is healthy while its container runs.

@@ -2,7 +2,7 @@
 
 use super::shop::Shop;
 pub use crate::life::a_moment;
-use crate::life::open;
+use crate::life::{open, time_passes};
 use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{
@@ -48,6 +48,9 @@ use std::{
 };
 use ulid::Ulid;
 
+/// How far the clock goes in a moment.
+const STEP: Duration = Duration::from_millis(50);
+
 /// How long something may take in real time. On the clock of the test that is up to 50 minutes.
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -84,7 +87,6 @@ pub fn life<T, F: Future<Output = T>>(
     test: impl FnOnce(Scene) -> F,
 ) -> T {
     System::new().block_on(async {
-        actix_rt::spawn(time_passes(clock.clone()));
         let arbiters = [Arbiter::new(), Arbiter::new()];
         let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
         let engine = Fake::new({
@@ -94,9 +96,10 @@ pub fn life<T, F: Future<Output = T>>(
         let ports = unavailable::ports(clock.port(), Arc::new(engine));
         let shops: HashMap<Target, Arc<dyn app_stores::AnyStore>> =
             HashMap::from([(Target::GooglePlay, Arc::new(shop.clone()) as Arc<_>)]);
-        let ports = Ports { stores: Arc::new(shops), binaries: Arc::new(OneByte), ..ports };
+        let ports = Ports { app_stores: Arc::new(shops), binaries: Arc::new(OneByte), ..ports };
         let store = open(folder).await;
         let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();
+        actix_rt::spawn(time_passes(world.clone(), clock.clone(), handles, STEP));
         let result = test(Scene(world)).await;
         for arbiter in arbiters {
             arbiter.stop();
@@ -104,15 +107,6 @@ pub fn life<T, F: Future<Output = T>>(
         }
         result
     })
-}
-
-/// Moves the clock to the next sleeper, again and again. In between, the owners get a moment of
-/// real time to work.
-async fn time_passes(clock: ManualClock) {
-    loop {
-        a_moment().await;
-        clock.advance_to_next(Duration::from_millis(50));
-    }
 }
 
 /// Waits in real time until something holds.

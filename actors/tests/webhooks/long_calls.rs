@@ -43,6 +43,8 @@ fn long_calls_keep_no_short_ones_waiting() {
             ("svc_getBuildLogs", 0, true),
             ("svc_reportBuild", 1 << 20, true),
             ("svc_reportBuild", 1 << 10, false),
+            ("svc_search", 0, true),
+            ("svc_getHome", 0, true),
             ("getCurrentUser", 0, false),
             ("svc_getBuild", 0, false),
             ("svc_createWebhook", 0, false),

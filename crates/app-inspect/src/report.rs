@@ -62,6 +62,8 @@ pub struct Report {
     pub minimum_os: Option<String>,
     /// `None` if the binary is not signed.
     pub signer: Option<Signer>,
+    /// The provisioning profile in an iOS app, as its file has it. It is not judged.
+    pub profile: Option<Vec<u8>>,
 }
 
 /// The certificate whose key signed a binary.

@@ -1,14 +1,10 @@
 //! Archives that were made to harm are refused, each for its reason.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod zip;
-
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use crate::zip::{Entry, archive, deflated, stored};
 use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
-use zip::{Entry, archive, deflated, stored};
 
 const INFO_PLIST: &str = "Payload/A.app/Info.plist";
 const INFO: &str = "<?xml version='1.0'?><plist version='1.0'><dict>\
@@ -50,7 +46,7 @@ fn a_sound_archive_is_read() {
     let report = ipa(&[info(), stored("Payload/A.app/a.txt", b"a")]).unwrap();
     assert_eq!((&*report.identifier, report.version.as_deref()), ("com.example.a", Some("1.0")));
     assert_eq!(report.signer, None);
-    assert_eq!(look(&zip::zip64_archive(&[info()]), Kind::Ipa), Ok(report));
+    assert_eq!(look(&crate::zip::zip64_archive(&[info()]), Kind::Ipa), Ok(report));
 }
 
 #[test]
@@ -101,15 +97,18 @@ fn two_readings_of_one_archive_are_refused() {
 fn padding_that_no_program_takes_for_a_file_is_accepted() {
     let entries = [info(), stored("Payload/A.app/a.txt", b"a"), stored("b", b"")];
     let plain = look(&archive(&entries), Kind::Ipa).unwrap();
-    let (short, long) = (zip::virtual_entry(&[]), zip::virtual_entry(&[0; 102]));
-    let huge = zip::virtual_entry(&[0; 65_535]).repeat(3);
+    let (short, long) = (crate::zip::virtual_entry(&[]), crate::zip::virtual_entry(&[0; 102]));
+    let huge = crate::zip::virtual_entry(&[0; 65_535]).repeat(3);
     let mixed = [&*entries[0].descriptor(), &long, &[0; 40], &short].concat();
     for gaps in [
         [&*long, b"", b"", b""],
         [&*short, &mixed, &huge, &long],
         [b"", b"\0", &entries[1].descriptor(), &entries[2].descriptor()],
     ] {
-        assert_eq!(look(&zip::archive_with_gaps(&entries, &gaps), Kind::Ipa), Ok(plain.clone()));
+        assert_eq!(
+            look(&crate::zip::archive_with_gaps(&entries, &gaps), Kind::Ipa),
+            Ok(plain.clone())
+        );
     }
 }
 
@@ -118,25 +117,25 @@ fn padding_that_no_program_takes_for_a_file_is_accepted() {
 fn bytes_between_the_entries_that_could_be_a_file_are_refused() {
     let entries = [info(), stored("Payload/A.app/a.txt", b"a")];
     let hidden = stored("Payload/A.app/b.txt", b"b").unlisted();
-    let mut named = zip::virtual_entry(&[0; 102]);
+    let mut named = crate::zip::virtual_entry(&[0; 102]);
     named[26] = 1;
-    let mut sized = zip::virtual_entry(&[0; 102]);
+    let mut sized = crate::zip::virtual_entry(&[0; 102]);
     sized[18] = 1;
-    let filled = zip::virtual_entry(&hidden);
+    let filled = crate::zip::virtual_entry(&hidden);
     // The extra field would reach into the next entry.
-    let mut long = zip::virtual_entry(&[0; 10]);
+    let mut long = crate::zip::virtual_entry(&[0; 10]);
     long[28] = 200;
     let foreign = stored("c", b"other").descriptor();
     for stray in [&*hidden, &named, &sized, &filled, &long, &foreign, b"dex\n035", b"PK"] {
         for at in 0..=entries.len() {
             let mut gaps = vec![b"".as_slice(); at];
             gaps.push(stray);
-            let answer = look(&zip::archive_with_gaps(&entries, &gaps), Kind::Ipa);
+            let answer = look(&crate::zip::archive_with_gaps(&entries, &gaps), Kind::Ipa);
             let refused = matches!(answer, Err(Refusal::StrayBytes { .. }));
             assert!(refused, "{stray:?} at {at}: {answer:?}");
         }
     }
-    let zeros = zip::archive_with_gaps(&entries, &[&[0; 8]]);
+    let zeros = crate::zip::archive_with_gaps(&entries, &[&[0; 8]]);
     assert_eq!(look(&zeros, Kind::Ipa), Err(Refusal::StrayBytes { offset: 0 }));
 }
 
@@ -144,7 +143,7 @@ fn bytes_between_the_entries_that_could_be_a_file_are_refused() {
 fn an_android_app_may_leave_its_version_out() {
     // Attributes of the manifest are found by number, so another number hides the attribute.
     let version_name = 0x0101_021c_u32.to_le_bytes();
-    let mut contents = zip::contents(&fixture("sample-unsigned.apk"));
+    let mut contents = crate::zip::contents(&fixture("sample-unsigned.apk"));
     let (_, manifest) =
         contents.iter_mut().find(|(name, _)| name == "AndroidManifest.xml").unwrap();
     let at = manifest.windows(4).position(|bytes| bytes == version_name).unwrap();
@@ -234,22 +233,22 @@ fn a_property_list_without_end_is_refused_soon() {
 fn what_was_added_after_signing_is_noticed() {
     let extra = stored("assets/extra.txt", b"extra");
     for (name, kind) in [("sample.aab", Kind::Aab), ("sample-v1.apk", Kind::Apk)] {
-        let answer = look(&zip::append(&fixture(name), &extra), kind);
+        let answer = look(&crate::zip::append(&fixture(name), &extra), kind);
         assert_eq!(answer, Err(Refusal::ChangedAfterSigning { scheme: "JAR" }), "{name}");
     }
     // Behind the new entry, the signing block is not directly before the central directory.
-    let answer = look(&zip::append(&fixture("sample.apk"), &extra), Kind::Apk);
+    let answer = look(&crate::zip::append(&fixture("sample.apk"), &extra), Kind::Apk);
     assert!(matches!(answer, Err(Refusal::StrayBytes { .. })), "{answer:?}");
 }
 
 #[test]
 fn a_signing_block_cannot_be_removed_or_doubled() {
     let apk = fixture("sample.apk");
-    let removed = zip::replace_signing_block(&apk, |_| Vec::new());
+    let removed = crate::zip::replace_signing_block(&apk, |_| Vec::new());
     let stripped = |scheme| Err(Refusal::StrippedSignature { scheme });
     assert_eq!(look(&removed, Kind::Apk), stripped("APK v2 or v3"));
 
-    let doubled = zip::replace_signing_block(&apk, |block| {
+    let doubled = crate::zip::replace_signing_block(&apk, |block| {
         let pairs = &block[8..block.len() - 24];
         let first_len = u64::from_le_bytes(pairs[..8].try_into().unwrap()) as usize + 8;
         let pairs = [&pairs[..first_len], pairs].concat();
@@ -259,7 +258,7 @@ fn a_signing_block_cannot_be_removed_or_doubled() {
     let answer = look(&doubled, Kind::Apk);
     assert!(matches!(answer, Err(Refusal::DuplicateSignature { .. })), "{answer:?}");
 
-    let without_v3 = zip::replace_signing_block(&apk, |block| {
+    let without_v3 = crate::zip::replace_signing_block(&apk, |block| {
         let id = 0xf053_68c0_u32.to_le_bytes();
         let at = block.windows(4).position(|bytes| bytes == id).unwrap();
         let mut block = block.to_vec();

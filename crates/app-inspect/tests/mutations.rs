@@ -1,9 +1,5 @@
 //! Random damage never causes a panic, and a damaged file never passes as signed.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod zip;
-
 use std::io::Write;
 
 use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
@@ -88,10 +84,10 @@ fn damaged_files_are_answered_without_panic() {
 fn damaged_contents_are_answered_without_panic_and_never_pass_as_signed() {
     let mut random = Random(0xc0de);
     for name in SIGNED.into_iter().chain(UNSIGNED) {
-        let contents = zip::contents(&fixture(name));
+        let contents = crate::zip::contents(&fixture(name));
         let pack = |contents: &[(String, Vec<u8>)]| {
-            let entries = contents.iter().map(|(name, content)| zip::stored(name, content));
-            zip::archive(&entries.collect::<Vec<_>>())
+            let entries = contents.iter().map(|(name, content)| crate::zip::stored(name, content));
+            crate::zip::archive(&entries.collect::<Vec<_>>())
         };
         let mut bench = Bench::new(name);
         let original = bench.look(&fixture(name));
@@ -169,18 +165,18 @@ fn bytes_between_entries_never_make_two_readings() {
     let info = "<plist version='1.0'><dict><key>CFBundleIdentifier</key><string>a</string>\
         <key>CFBundleShortVersionString</key><string>1</string></dict></plist>";
     let entries = [
-        zip::stored("Payload/A.app/Info.plist", info.as_bytes()),
-        zip::deflated("Payload/A.app/a", &[7; 100]),
-        zip::stored("Payload/A.app/empty", b""),
+        crate::zip::stored("Payload/A.app/Info.plist", info.as_bytes()),
+        crate::zip::deflated("Payload/A.app/a", &[7; 100]),
+        crate::zip::stored("Payload/A.app/empty", b""),
     ];
     let names: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
     let pieces = [
         vec![0; 5],
-        zip::virtual_entry(&[]),
-        zip::virtual_entry(&[0; 40]),
+        crate::zip::virtual_entry(&[]),
+        crate::zip::virtual_entry(&[0; 40]),
         entries[0].descriptor(),
         entries[2].descriptor(),
-        zip::stored("Payload/A.app/hidden", b"x").unlisted(),
+        crate::zip::stored("Payload/A.app/hidden", b"x").unlisted(),
         b"PK".to_vec(),
     ];
     let mut random = Random(0x9a9);
@@ -197,10 +193,10 @@ fn bytes_between_entries_never_make_two_readings() {
             gaps[random.below(4)].extend(piece);
         }
         let gaps: Vec<_> = gaps.iter().map(Vec::as_slice).collect();
-        let bytes = zip::archive_with_gaps(&entries, &gaps);
+        let bytes = crate::zip::archive_with_gaps(&entries, &gaps);
         if bench.look(&bytes).is_ok() {
             accepted += 1;
-            let in_sequence = zip::names_in_sequence(&bytes);
+            let in_sequence = crate::zip::names_in_sequence(&bytes);
             assert!(names.starts_with(&in_sequence), "{gaps:?}");
         } else {
             refused += 1;

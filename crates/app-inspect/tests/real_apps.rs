@@ -8,8 +8,6 @@
 //! The test fetches the packages, 42 MB, with npm and pip and keeps them under the target folder.
 //! It names the packages that it cannot fetch. `SVC_REAL_APPS=all` adds the large ones.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,5 @@
 //! Every file of a signed iOS app is checked against its signature.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod zip;
-
 use std::io::Write;
 
 use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
@@ -18,9 +14,10 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 fn look(contents: &Contents) -> Result<Report, Refusal> {
-    let entries: Vec<_> = contents.iter().map(|(name, bytes)| zip::deflated(name, bytes)).collect();
+    let entries: Vec<_> =
+        contents.iter().map(|(name, bytes)| crate::zip::deflated(name, bytes)).collect();
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(&zip::archive(&entries)).unwrap();
+    file.write_all(&crate::zip::archive(&entries)).unwrap();
     match inspect(file.path(), Kind::Ipa, &Limits::default()) {
         Ok(report) => Ok(report),
         Err(Failure::Refused(refusal)) => Err(refusal),
@@ -29,7 +26,7 @@ fn look(contents: &Contents) -> Result<Report, Refusal> {
 }
 
 fn look_with(edit: impl FnOnce(&mut Contents)) -> Result<Report, Refusal> {
-    let mut contents = zip::contents(&fixture(NAME));
+    let mut contents = crate::zip::contents(&fixture(NAME));
     edit(&mut contents);
     look(&contents)
 }
@@ -49,7 +46,7 @@ fn a_signed_app_with_nested_code_is_reported_with_its_signer() {
 /// Changes each file of the app, of its framework and of its plug-in's framework.
 #[test]
 fn no_file_of_an_app_can_change() {
-    let original = zip::contents(&fixture(NAME));
+    let original = crate::zip::contents(&fixture(NAME));
     assert!(original.len() > 15);
     for (at, (name, content)) in original.iter().enumerate() {
         // Apple's rules leave this file out, and no code reads it.
@@ -137,7 +134,7 @@ fn no_file_can_be_removed_unless_it_is_optional() {
 /// Another version of signed code is refused, also when it is signed.
 #[test]
 fn nested_code_cannot_be_exchanged() {
-    let contents = zip::contents(&fixture(NAME));
+    let contents = crate::zip::contents(&fixture(NAME));
     let find = |path: &str| {
         contents.iter().find(|(name, _)| *name == format!("{APP}{path}")).unwrap().1.clone()
     };

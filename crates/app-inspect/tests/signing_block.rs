@@ -1,9 +1,5 @@
 //! Which values may be added to the APK Signing Block, which no signature covers.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod zip;
-
 use std::io::Write;
 
 use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
@@ -43,7 +39,7 @@ fn pairs(block: &[u8]) -> Pairs {
 }
 
 fn look_with(name: &str, edit: impl Fn(&mut Pairs)) -> Result<Report, Refusal> {
-    look(&zip::replace_signing_block(&fixture(name), |block| {
+    look(&crate::zip::replace_signing_block(&fixture(name), |block| {
         let mut pairs = pairs(block);
         edit(&mut pairs);
         let mut body = Vec::new();

@@ -1,14 +1,10 @@
 //! Hostile bundles and roots are answered, without panic and without much work.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
+use crate::support::*;
 use attestation::{Digest, LARGEST_BUNDLE, Refusal, Roots, verify};
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 use sigstore_verify::trust_root::{SIGSTORE_GITHUB_TRUSTED_ROOT, SIGSTORE_PRODUCTION_TRUSTED_ROOT};
-use support::*;
 
 /// Damaged variants of each fixture.
 const ROUNDS: usize = 1_000;

@@ -1,11 +1,7 @@
 //! Real attestations are verified, and those that prove nothing about a build are refused.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
-
+use crate::support::*;
 use attestation::{Attested, Digest, Refusal, verify};
-use support::*;
 
 /// The fields in the order of the struct. The struct may get more, so it cannot be built here.
 fn fields(attested: &Attested) -> [&str; 15] {

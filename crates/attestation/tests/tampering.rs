@@ -1,15 +1,11 @@
 //! A bundle in which anything is altered is refused.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::*;
 use attestation::{Digest, Refusal};
 use data_encoding::BASE64;
 use serde_json::{Value, json};
-use support::*;
 
 const ENTRY: &str = "/verificationMaterial/tlogEntries/0";
 const CHECKPOINT: &str = "/verificationMaterial/tlogEntries/0/inclusionProof/checkpoint/envelope";

@@ -146,6 +146,7 @@ pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<StoredAr
         trust: Trust::Token,
         attestation: None,
         signer: None,
+        profile: None,
         state: ArtifactState::Verified,
         problem: None,
         created_at: MADE,

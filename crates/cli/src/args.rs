@@ -134,7 +134,7 @@ pub struct TopArgs {
 pub enum ProjectCommand {
     /// Create a project
     Create {
-        /// The name
+        /// The name that people see
         name: NewName,
         /// The organization of the project; by default your personal one
         #[arg(long)]
@@ -147,9 +147,9 @@ pub enum ProjectCommand {
 pub enum AppCommand {
     /// Create an app in a project
     Create {
-        /// The name
+        /// The name that people see
         name: NewName,
-        /// The project
+        /// The id of the project (prj_…)
         #[arg(long)]
         project: ProjectId,
         /// A platform of the app; by default both
@@ -278,7 +278,7 @@ pub struct OpenArgs {
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
-    /// The channel
+    /// The channel, such as production
     #[arg(long, default_value = "production")]
     pub channel: Channel,
 }
@@ -303,7 +303,7 @@ pub enum TokenCommand {
     },
     /// List your own deploy tokens, or the tokens of an app
     List {
-        /// The app
+        /// The id of the app (app_…)
         #[arg(long)]
         app: Option<AppId>,
         /// List all tokens, not only the newest

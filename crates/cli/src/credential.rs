@@ -114,7 +114,7 @@ fn fields(credential: &Credential) -> Fields {
         .with_some("certificate", certificate.map(|certificate| &certificate.subject))
         .with_some("sha256", certificate.map(|certificate| &certificate.sha256))
         .with_some("alias", facts.alias.as_ref())
-        .with_some("profile", profile.map(|p| format!("{} ({})", p.name, p.distribution)))
+        .with_some("profile", profile.map(|p| format!("{} ({})", p.name, word(&p.distribution))))
         .with_some("for", profile.map(|profile| &profile.bundle_id))
         .with_some("key", facts.key_id.as_ref().or(facts.key_hint.as_ref()))
         .with_some("money", facts.live.map(|live| if live { "real" } else { "for tests" }))

@@ -115,6 +115,7 @@ impl Failure {
         })
     }
 
+    /// What to do about it. Empty if the failure itself says so.
     pub fn hint(&self) -> String {
         match self {
             Failure::Usage { hint, .. }
@@ -164,6 +165,10 @@ impl ServiceRefusal {
     fn hint(&self) -> String {
         let seconds = self.retry_after.map_or(1, |pause| pause.as_secs().max(1));
         match (self.body.code, self.status) {
+            (119, 401) if self.body.error.contains("application id") => {
+                "say --application-id, or set SVC_APPLICATION_ID; who operates the service knows it"
+                    .into()
+            }
             (119, 401) => match &self.credential {
                 None => {
                     "sign in with `svc login`, or give a token with --token or SVC_TOKEN; \
@@ -183,7 +188,8 @@ impl ServiceRefusal {
                 }
             }
             .into(),
-            (119, _) => "see what state it is in, and do what that state allows".into(),
+            // The sentence says what to do: it knows the state, the shop or the backend.
+            (119 | 141, _) => String::new(),
             (101, _) => "check the id: `svc apps`, `svc artifacts` and `svc releases` list what \
                          you reach"
                 .into(),
@@ -231,7 +237,7 @@ mod tests {
     #[test]
     fn the_hint_follows_code_and_status() {
         assert!(refusal(119, 401).hint().contains("svc login"));
-        assert!(!refusal(119, 409).hint().contains("svc login"));
+        assert_eq!(refusal(119, 409).hint(), "");
         assert!(refusal(429, 429).hint().contains("17 s"));
         assert!(refusal(100, 424).hint().contains("may have been done"));
         assert!(refusal(100, 503).hint().contains("nothing was done"));

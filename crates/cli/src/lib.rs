@@ -15,6 +15,7 @@
 )]
 
 pub mod args;
+pub mod reference;
 
 mod binary;
 mod builds;

@@ -80,7 +80,10 @@ impl Printer {
                 // A failure to write cannot be reported.
                 let _ = write_out(&body);
             }
-            failure => write_error(&format_args!("error: {failure}\nhint: {}", failure.hint())),
+            failure => match failure.hint() {
+                hint if hint.is_empty() => write_error(&format_args!("error: {failure}")),
+                hint => write_error(&format_args!("error: {failure}\nhint: {hint}")),
+            },
         }
     }
 

@@ -57,8 +57,9 @@ pub fn release(cx: &Context<'_>, command: args::ReleaseCommand) -> Result<(), Fa
                 Rollout::Resume => client.call(&ResumeRollout { release_id: release, targets })?,
             }
         }
-        args::ReleaseCommand::Rollback { release, to, dry_run } => {
-            let params = RollbackRelease { release_id: release, to_release_id: to, dry_run };
+        args::ReleaseCommand::Rollback { release, to, withdraw, dry_run } => {
+            let params =
+                RollbackRelease { release_id: release, to_release_id: to, withdraw, dry_run };
             let rollback = client.call(&params)?;
             cx.printer.reply(&rollback, plan)?;
             if dry_run {

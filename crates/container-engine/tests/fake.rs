@@ -1,8 +1,6 @@
 //! What the model does beyond the port: it fails on demand and remembers calls. Nothing is awaited
 //! here, because the model needs no runtime.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests say so by failing")]
-
 use container_engine::{
     Container, ContainerSpec, Engine, EngineError, Exec, Happening, Health, HealthCommand, Labels,
     Limits, LogQuery, Output, Phase, Stream,

@@ -9,7 +9,9 @@ functions! {
 
     /// Tell everybody who uses the service something, such as when it is maintained.
     "svc_createAnnouncement": CreateAnnouncement {
+        /// What the announcement says, 1 to 500 characters.
         text: AnnouncementText,
+        /// How urgent the announcement is. The default is `info`.
         #[serde(default)]
         tone: AnnouncementTone,
         /// When the announcement ends, at most a year from now. Without it, the announcement stays until
@@ -23,7 +25,10 @@ functions! {
     "svc_getAnnouncements": GetAnnouncements {} -> AnnouncementList { who: User, effect: Read }
 
     /// Delete an announcement before it ends.
-    "svc_deleteAnnouncement": DeleteAnnouncement { announcement_id: AnnouncementId } -> DeletedAnnouncement
+    "svc_deleteAnnouncement": DeleteAnnouncement {
+        /// The id of the announcement, from `svc_getAnnouncements`.
+        announcement_id: AnnouncementId,
+    } -> DeletedAnnouncement
     { who: SuperAdmin, effect: Change }
 }
 
@@ -31,7 +36,9 @@ records! {
     /// Something that the operators of the service tell everybody who uses it.
     pub struct Announcement {
         id: AnnouncementId,
+        /// What the announcement says, 1 to 500 characters.
         text: AnnouncementText,
+        /// How urgent it is: `warning` if whoever does not know it may lose work or time.
         tone: AnnouncementTone,
         /// When it ends. Null if it stays until it is deleted.
         until: Option<Timestamp>,
@@ -41,7 +48,7 @@ records! {
     /// The announcements in force. There are at most 20.
     pub struct AnnouncementList { items: Vec<Announcement> }
 
-    /// The deleted announcement.
+    /// Which announcement is deleted.
     pub struct DeletedAnnouncement { deleted: AnnouncementId }
 }
 

@@ -17,6 +17,7 @@ functions! {
     /// Create an app in a project.
     "createApp": CreateApp {
         project_id: ProjectId,
+        /// What people call the app. It need not be unique.
         name: NewName,
         /// The default is both platforms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,12 +38,16 @@ functions! {
     /// Clearing an identifier also clears the signing certificate that uploads must match.
     "updateApp": UpdateApp {
         app_id: AppId,
+        /// The new name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
+        /// Replaces the platforms for which builds and uploads are accepted. Without it, they stay.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platforms: Option<BoundedSet<Platform, 1, 2>>,
+        /// The iOS bundle identifier. Null clears it; the next verified iOS upload then sets it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         bundle_id: Patch<StoreIdentifier>,
+        /// The Android package name. Null clears it; the next verified Android upload then sets it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         package_name: Patch<StoreIdentifier>,
     } -> App { who: Member of (app_id), effect: Change }
@@ -97,9 +102,13 @@ records! {
     pub struct App {
         id: AppId,
         project_id: ProjectId,
+        /// What people call the app. It need not be unique.
         name: Name,
+        /// The platforms for which builds and uploads are accepted.
         platforms: Vec<Platform>,
+        /// The bundle id on iOS, such as `com.example.shop`. Null until it is known.
         bundle_id: Option<StoreIdentifier>,
+        /// The package name on Android, such as `com.example.shop`. Null until it is known.
         package_name: Option<StoreIdentifier>,
         /// The app's repository, if one is connected.
         repository: Option<Repository>,
@@ -117,13 +126,19 @@ records! {
     /// Which artifacts the releases of a channel may have.
     pub struct ChannelPolicy {
         channel: Channel,
+        /// The least trust that an artifact must have. Null: there is no such condition.
         minimum_trust: Option<Trust>,
+        /// The hash of the certificate with which the file must be signed. Null: there is no such
+        /// condition.
         signer: Option<Sha256>,
+        /// The workflow whose job must have built and attested the file. Null: there is no such
+        /// condition.
         attested_by: Option<WorkflowPath>,
     }
 
     /// What was deleted with an app.
     pub struct DeletedApp {
+        /// How many objects of each kind are deleted.
         deleted: Contents,
         /// The instances whose volumes are kept for seven days.
         kept_instances: Vec<InstanceId>,
@@ -132,16 +147,27 @@ records! {
     /// The numbers of objects that were deleted.
     #[derive(Default)]
     pub struct Contents {
+        /// The number of apps: one, or those of the project.
         apps: u64,
+        /// The number of backends and market servers that were not deleted before.
         instances: u64,
+        /// The number of backups, also those of instances that were deleted before.
         backups: u64,
+        /// The number of deployments in any state.
         deployments: u64,
+        /// The number of builds in any state.
         builds: u64,
+        /// The number of artifacts in any state.
         artifacts: u64,
+        /// The number of releases, also drafts.
         releases: u64,
+        /// The number of stored credentials.
         credentials: u64,
+        /// The number of deploy tokens that are bound to an app.
         deploy_tokens: u64,
+        /// The number of checkouts in any state.
         checkouts: u64,
+        /// The number of subscriptions of buyers. They go on at the payment provider.
         subscriptions: u64,
     }
 }

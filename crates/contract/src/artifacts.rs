@@ -16,10 +16,13 @@ functions! {
     /// List the artifacts of an app.
     "svc_getArtifacts": GetArtifacts {
         app_id: AppId,
+        /// Return only artifacts for this platform.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platform: Option<Platform>,
+        /// Return only artifacts of this version.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<VersionName>,
+        /// Return only artifacts in this state. Deleted artifacts are in no list.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ArtifactState>,
         #[serde(default)]
@@ -47,10 +50,14 @@ records! {
         id: ArtifactId,
         app_id: AppId,
         platform: Platform,
+        /// The file format, by the extension of the file name.
         kind: ArtifactKind,
+        /// The name of the file as its uploader gave it, without a folder.
         file_name: FileName,
         /// Bytes. Null until the size is declared or verified.
         size: Option<u64>,
+        /// The SHA-256 of the file, in lower-case hexadecimal digits. Null until it is declared or
+        /// verified.
         sha256: Option<Sha256>,
         /// The version in the file. Until the artifact is verified, this is the declared version.
         version: Option<VersionName>,
@@ -58,33 +65,50 @@ records! {
         build_number: Option<String>,
         /// The bundle identifier or package name in the file.
         identifier: Option<StoreIdentifier>,
+        /// Where the file comes from. `claimed` tells whether only the uploader says so.
         provenance: Provenance,
+        /// How well the origin of the file is proven. A channel may demand a minimum.
         trust: Trust,
         /// Which CI run built the file, as its attestation proves.
         #[serde(default)]
         attestation: Option<Attestation>,
         /// Who signed the file. Null for an unsigned file.
         signer: Option<Signer>,
+        /// The provisioning profile in an iOS app: it says which devices install the app, and until
+        /// when it opens. Null for Android, without a readable profile, and in records of earlier
+        /// versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<AppProfile>,
+        /// Where the artifact stands. Only a `verified` one can be released and downloaded.
         state: ArtifactState,
         /// Why the artifact was rejected.
         problem: Option<String>,
         created_at: Timestamp,
+        /// When the file was verified or rejected. Null before that, and if the upload expired.
         finalized_at: Option<Timestamp>,
     }
 
     /// Where an artifact comes from.
     pub struct Provenance {
+        /// How the build was started and uploaded.
         path: ProvenancePath,
         /// Null if the master key alone created the artifact.
         uploaded_by: Option<UserId>,
+        /// The repository that the file was built from: an address, or a name such as `acme/app`.
+        /// Null if it is not known.
         #[serde(default)]
         repository: Option<String>,
+        /// The commit that the file was built from. Null if it is not known.
         #[serde(default)]
         commit: Option<String>,
+        /// The branch, tag or commit that was built, such as `main` or `refs/tags/v1`. Null if it
+        /// is not known.
         #[serde(default, rename = "ref")]
         git_ref: Option<String>,
+        /// The page of the CI run that built the file. Null if there was none, or it is not known.
         #[serde(default)]
         run_url: Option<WebUrl>,
+        /// The build profile, such as `production`. Null if it is not known.
         #[serde(default)]
         profile: Option<Name>,
         /// The build that made the artifact.
@@ -99,6 +123,7 @@ records! {
     /// The CI run that built a file, as its attestation proves (SLSA provenance, signed with
     /// Sigstore).
     pub struct Attestation {
+        /// The repository that the run built, such as `acme/app`.
         repository: String,
         /// The id that the host gave to the repository.
         repository_id: String,
@@ -110,11 +135,14 @@ records! {
         /// that calls a reusable workflow.
         signer_workflow: String,
         commit: String,
+        /// The full name of the branch or tag that the run built, such as `refs/heads/main`.
         #[serde(rename = "ref")]
         git_ref: String,
+        /// The page of the run at its host. Null if the attestation names no web address.
         run_url: Option<WebUrl>,
         /// `github-hosted` or `self-hosted`.
         runner_environment: String,
+        /// When the attestation was signed, as its earliest verified timestamp says.
         signed_at: Timestamp,
     }
 
@@ -122,14 +150,45 @@ records! {
     pub struct Signer {
         /// The hash of the certificate in DER.
         sha256: Sha256,
+        /// The name in the certificate, such as `C=DE, O=Example, CN=Example App`. Anybody can
+        /// write any name.
         subject: String,
     }
 
+    /// The provisioning profile in an iOS app.
+    pub struct AppProfile {
+        /// Which devices install the app.
+        distribution: Distribution,
+        /// When the app ceases to open. Apps from the App Store stay.
+        expires_at: Timestamp,
+        /// The last six characters of the identifiers (UDID) of the devices, of at most 500. Empty
+        /// unless `distribution` is `adHoc` or `development`.
+        device_endings: Vec<String>,
+    }
+
     /// A signed URL. It needs no other credentials.
-    pub struct DownloadUrl { url: String, expires_at: Timestamp }
+    pub struct DownloadUrl {
+        /// Where a `GET` request downloads the file, until `expiresAt`.
+        url: String,
+        expires_at: Timestamp,
+    }
 
     /// The artifact that the call deleted.
     pub struct DeletedArtifact { deleted: ArtifactId }
+}
+
+/// Which devices install an iOS app, by its provisioning profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Distribution {
+    /// All, through TestFlight and the App Store. Phones refuse the file itself.
+    AppStore,
+    /// The registered devices.
+    AdHoc,
+    /// The registered devices, with a debugger.
+    Development,
+    /// Every device of the company that signed it.
+    Enterprise,
 }
 
 impl Attestation {

@@ -1,8 +1,9 @@
 //! Accounts, sessions and passwords.
 
 use crate::{
-    Email, Name, NewName, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl,
-    operators::AuditEvent, page::*, patch::Patch, tokens::DeployToken,
+    Email, Name, NewName, OrganizationId, Page, Password, PasswordAttempt, SessionId, Timestamp,
+    UserId, WebUrl, operators::AuditEvent, page::*, patch::Patch, quotas::QuotaUse,
+    tokens::DeployToken,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ functions! {
     /// `registration` of `svc_getServiceInfo` says who may register.
     "registerUser": RegisterUser {
         email: Email,
+        /// The password of the account, 8 to 256 characters.
         password: Password,
         /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,8 +41,10 @@ functions! {
     /// starts without an administrator; the file `secrets/first-start.json` in its data directory
     /// holds it, too. Only this reply contains the session token.
     "svc_createFirstAdministrator": CreateFirstAdministrator {
+        /// The token in the link that the server printed when it started.
         token: String,
         email: Email,
+        /// The password of the account, 8 to 256 characters.
         password: Password,
         /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +65,7 @@ functions! {
     "loginWithEmail": LoginWithEmail {
         #[schemars(extend("format" = "email"))]
         email: String,
+        /// The password of the account. One that cannot be a password counts as a wrong one.
         password: PasswordAttempt,
     } -> SignedIn
     { who: Public, effect: Change, session: Ignored, secret: true,
@@ -72,20 +77,59 @@ functions! {
 
     /// Change the caller's profile.
     "updateProfile": UpdateProfile {
+        /// The new display name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
+        /// The address of a picture of the user. Null clears it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         avatar_url: Patch<WebUrl>,
+        /// The company that the user works for. Null clears it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         company: Patch<NewName>,
     } -> User { who: User, effect: Change, person: true }
+
+    /// Ask for another e-mail for the caller's account.
+    ///
+    /// This sends a mail with a token to the new e-mail, and tells the present one of it. Nothing changes
+    /// until `svc_confirmEmail` has the token, within one hour. A new password revokes the token. If no
+    /// mail server is configured, the token appears once in the operator's log.
+    "svc_changeEmail": ChangeEmail {
+        /// The e-mail that is to get the mail, and then the account.
+        new_email: Email,
+        /// The password of the account. It is not needed within ten minutes of the sign-in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        current_password: Option<PasswordAttempt>,
+    } -> Empty
+    { who: User, effect: Change, person: true,
+        errors: [
+            BadCredentials "the current password is wrong",
+            Exists "an account with this e-mail exists",
+            RateLimited "three such mails were sent within an hour, or too many wrong current passwords",
+        ] }
+
+    /// Give an account its new e-mail with the token from the mail.
+    ///
+    /// Sessions and deploy tokens stay. Tokens for a new password that were sent to the earlier e-mail are
+    /// revoked, and a mail tells it of the change. A tier that a subscription pays for belongs to the
+    /// e-mail that pays.
+    "svc_confirmEmail": ConfirmEmail {
+        /// The token from the mail of `svc_changeEmail`. It works once.
+        token: String,
+    } -> Empty
+    { who: Public, effect: Change, session: Ignored,
+        errors: [
+            Unauthenticated "the token is wrong, used or expired",
+            Exists "an account with this e-mail was made meanwhile",
+        ] }
 
     /// Change the caller's password and end every other session.
     ///
     /// The calling session gets a new token. Only this reply contains it. A mail tells the user of the
     /// change.
     "changePassword": ChangePassword {
+        /// The password that is to be replaced.
         current_password: PasswordAttempt,
+        /// The password from now on, 8 to 256 characters.
         new_password: Password,
         /// Whether to revoke all deploy tokens of the account, too. Then the trusted publishers that it
         /// added are removed, and the webhooks that it made are disabled.
@@ -107,11 +151,20 @@ functions! {
     } -> Page<Session> { who: User, effect: Read, person: true }
 
     /// End one of the caller's sessions.
-    "svc_revokeSession": RevokeSession { session_id: SessionId } -> Empty
+    "svc_revokeSession": RevokeSession {
+        /// The id of the session, from `svc_getSessions`.
+        session_id: SessionId,
+    } -> Empty
     { who: User, effect: Change, person: true, errors: [NotFound "no such session of this account"] }
 
-    /// Read how much of the caller's rate limit is left.
-    "svc_getUsage": GetUsage {} -> Usage { who: User, effect: Read, person: true }
+    /// Read how much of the caller's rate limit is left, and what an organization uses of its quotas.
+    ///
+    /// A change that would exceed a quota is refused with code 119, and the message names the quota.
+    "svc_getUsage": GetUsage {
+        /// The organization whose quotas are returned. Without it, those of the caller's personal one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        organization_id: Option<OrganizationId>,
+    } -> Usage { who: Member of (organization_id) or User, effect: Read, person: true }
 
     /// List the changes that were made with the caller's sessions and deploy tokens.
     "svc_getAuditLog": GetOwnAuditLog {
@@ -144,7 +197,10 @@ functions! {
     /// This ends every session and revokes all other tokens for a new password. A mail tells the user of
     /// it.
     "resetPassword": ResetPassword {
+        /// The token from the mail of `requestPasswordReset`, or from `svc_admin_createUser`. It
+        /// works once.
         token: String,
+        /// The password from now on, 8 to 256 characters.
         new_password: Password,
         /// Whether to revoke all deploy tokens of the account, too. Then the trusted publishers that it
         /// added are removed, and the webhooks that it made are disabled. The default is true.
@@ -164,6 +220,7 @@ records! {
     pub struct User {
         id: UserId,
         email: Email,
+        /// The display name, which other members see. It need not be unique.
         name: Name,
         avatar_url: Option<WebUrl>,
         company: Option<Name>,
@@ -186,6 +243,7 @@ records! {
 
     /// A user and a new session.
     pub struct SignedIn {
+        /// The account that is signed in.
         user: User,
         /// Send it in `X-Backend-Session-Token`.
         session_token: String,
@@ -208,16 +266,24 @@ records! {
         /// Updated at most once an hour.
         last_used_at: Timestamp,
         expires_at: Timestamp,
+        /// The first 200 characters of `User-Agent` in the request that began the session. Null if
+        /// it had none.
         user_agent: Option<String>,
     }
 
-    /// How much of a rate limit is left.
+    /// How much of a rate limit is left, and what an organization uses of its quotas.
     pub struct Usage {
+        /// The tier of the caller's account. It sets the rate limit.
         tier: Tier,
         /// The calls that the tier allows in a minute. Null if there is no limit.
         calls_per_minute: Option<u32>,
         /// The calls that pass now, before others have to wait. Null if there is no limit.
         calls_left: Option<u32>,
+        organization_id: OrganizationId,
+        /// The tier of the owner of the organization. It sets the quotas.
+        organization_tier: Tier,
+        /// What the organization uses of each quota.
+        quotas: Vec<QuotaUse>,
     }
 
     /// An empty object. It confirms that the call succeeded.

@@ -17,6 +17,7 @@ functions! {
     /// The call returns at once. The instance is in `provisioning` and starts as soon as possible.
     "svc_createBackendInstance": CreateBackendInstance {
         project_id: ProjectId,
+        /// What people call the instance. An app that the call creates gets the same name.
         name: NewName,
         /// An app of the project without a backend. By default, the call creates an app.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,6 +28,7 @@ functions! {
         /// Environment of the server. Variables that the template sets cannot be replaced.
         #[serde(default)]
         env: Env,
+        /// The limits of the server. The default is 512 MB of memory and one processor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
         /// A ready backup in the same project, also of a deleted instance. It is restored into the
@@ -62,6 +64,10 @@ functions! {
     /// Start a stopped instance, also a market server. A running instance stays as it is.
     "svc_startBackendInstance": StartBackendInstance {
         instance_id: InstanceId,
+        /// Where the volume with the data of a service is gone, begin with an empty one. What is there
+        /// is kept.
+        #[serde(default)]
+        accept_data_loss: bool,
         /// Wait until the instance is at rest, for at most 25 seconds.
         #[serde(default)]
         wait: bool,
@@ -89,12 +95,14 @@ functions! {
     /// running container once it is healthy.
     "svc_updateBackendInstance": UpdateBackendInstance {
         instance_id: InstanceId,
+        /// The new name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
         /// Replaces the environment of the server. Variables that the template sets cannot be
         /// replaced. A masked value, as replies show it, keeps the present one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
+        /// The new limits of the server. Without them, the limits stay.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
     } -> Instance { who: Member of (instance_id), effect: Change,
@@ -106,6 +114,7 @@ functions! {
     /// With `deleteData` they are removed at once. Its backups stay with the app.
     "svc_deleteBackendInstance": DeleteBackendInstance {
         instance_id: InstanceId,
+        /// Remove the volumes with all data at once. By default, they are kept for seven days.
         #[serde(default)]
         delete_data: bool,
     } -> DeletedInstance { who: OwnerOrAdmin of (instance_id), effect: Change }
@@ -115,6 +124,7 @@ functions! {
     /// It keeps its data, its variables and its secrets. In another app it begins without the
     /// deployments, backups and schedules of the app that it leaves.
     "svc_undeleteBackendInstance": UndeleteBackendInstance {
+        /// The id of the deleted instance, from `svc_getBackendInstances` with `deleted`.
         instance_id: DeletedInstanceId,
         /// The app that gets the instance, without another one of its kind. The default is the app
         /// that had it; one that was deleted cannot get it back.

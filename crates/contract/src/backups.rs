@@ -47,6 +47,7 @@ functions! {
         /// Return only backups of this database.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
+        /// Return only backups in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<BackupState>,
         #[serde(default)]
@@ -63,7 +64,7 @@ functions! {
     ///
     /// An SQL database is replaced as a whole. In a document database, the collections of the
     /// backup are replaced and other collections stay. The call returns at once; `restore` shows
-    /// the progress.
+    /// the progress. Then the instance restarts, because its servers remember what was in the database.
     "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is not ready, or the instance does not run"] }
 
@@ -85,6 +86,7 @@ functions! {
     /// instance is stopped.
     "svc_scheduleBackups": ScheduleBackups {
         app_id: AppId,
+        /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
         /// Required if the instance has more than one database.
@@ -136,7 +138,9 @@ records! {
         #[serde(default)]
         instance_kind: Option<InstanceKind>,
         app_id: AppId,
+        /// The database that was dumped.
         kind: BackupKind,
+        /// Where the backup stands. `ready` and `failed` are final.
         state: BackupState,
         /// Whether a schedule made the backup.
         scheduled: bool,
@@ -144,6 +148,7 @@ records! {
         size: Option<u64>,
         /// The hash of the file.
         sha256: Option<Sha256>,
+        /// Why the backup failed. Null unless it did.
         error: Option<String>,
         /// The last restore into the instance's database.
         restore: Option<Restore>,
@@ -155,14 +160,21 @@ records! {
 
     /// The progress of a restore.
     pub struct Restore {
+        /// How the restore goes. `succeeded` and `failed` are final.
         state: RestoreState,
+        /// Why the restore failed. Null unless it did.
         error: Option<String>,
         started_at: Timestamp,
         finished_at: Option<Timestamp>,
     }
 
     /// A signed URL of a backup. It needs no other credentials.
-    pub struct BackupDownloadUrl { url: String, expires_at: Timestamp }
+    pub struct BackupDownloadUrl {
+        /// Where a `GET` request downloads the file, which is compressed with gzip, until
+        /// `expiresAt`.
+        url: String,
+        expires_at: Timestamp,
+    }
 
     /// The backup that the call deleted.
     pub struct DeletedBackup { deleted: BackupId }
@@ -172,6 +184,7 @@ records! {
         id: ScheduleId,
         app_id: AppId,
         instance_id: InstanceId,
+        /// The database that is backed up.
         database: BackupKind,
         /// The times in UTC.
         cron: CronExpression,

@@ -37,6 +37,8 @@ macro_rules! builds {
                     /// commit.
                     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
                     git_ref: Option<GitRef>,
+                    /// Who triggers the build, which `executionPath` then shows. The default is
+                    /// `dashboard`.
                     #[serde(default)]
                     trigger: BuildTrigger,
                     $($more)*
@@ -90,8 +92,10 @@ builds! {
     /// List the builds of an app.
     "svc_getBuilds": GetBuilds {
         app_id: AppId,
+        /// Return only builds for this platform.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platform: Option<Platform>,
+        /// Return only builds in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<BuildState>,
         #[serde(default)]
@@ -125,17 +129,23 @@ records! {
         id: BuildId,
         app_id: AppId,
         platform: Platform,
+        /// The build profile of `.svc/config.json` that is built.
         profile: Name,
         /// The trigger of the build. Its artifact shows the same path.
         execution_path: ProvenancePath,
         /// The mode of the repository, as it was last read.
         mode: RepositoryMode,
+        /// Where the build stands. A build that a runner lost is `queued` again, once.
         state: BuildState,
         /// The branch, tag or commit that is built. By default, the branch that the repository had
         /// when it was read.
         #[serde(rename = "ref")]
         git_ref: Option<String>,
+        /// The commit that is built, as its full hash. Null until the service has read the
+        /// repository.
         commit: Option<String>,
+        /// The labels that a runner needs in addition to the name of the platform. Empty if none
+        /// were asked for.
         labels: Vec<Slug>,
         /// The name of the runner that has the build.
         runner: Option<Name>,
@@ -143,12 +153,15 @@ records! {
         attempts: u32,
         /// The page of the run, if the build is one for a CI.
         run_url: Option<WebUrl>,
+        /// The id of the artifact that the build made. Null until it has succeeded.
         artifact_id: Option<ArtifactId>,
         /// What was doubtful when the build was triggered, such as that no runner has its labels.
         #[serde(default)]
         warnings: Vec<String>,
         /// Why the build did not succeed.
         error: Option<String>,
+        /// The id of the user who triggered the build, in person or with a deploy token. Null for
+        /// the master key.
         triggered_by: Option<UserId>,
         created_at: Timestamp,
         started_at: Option<Timestamp>,
@@ -165,7 +178,12 @@ records! {
     }
 
     /// A line of a build's log.
-    pub struct BuildLine { at: Timestamp, text: String }
+    pub struct BuildLine {
+        /// When the service got the line.
+        at: Timestamp,
+        /// The line that the runner, the CI or the service wrote, without its line break.
+        text: String,
+    }
 }
 
 impl Build {

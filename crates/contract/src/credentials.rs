@@ -2,6 +2,7 @@
 
 use crate::{
     AppId, CredentialId, Name, Page, Patch, Sha256, Timestamp, UserId,
+    artifacts::Distribution,
     page::*,
     text::{Currency, FileData, PasswordAttempt},
 };
@@ -23,6 +24,7 @@ functions! {
     /// stored last is used.
     "svc_setCredential": SetCredential {
         app_id: AppId,
+        /// What the credential is. It decides which of the other parameters are needed.
         kind: CredentialKind,
         /// For `repositoryHost`, the host of the repositories, such as `git.example.com`, or
         /// `git.example.com:8443` with a port that is not that of https.
@@ -69,6 +71,7 @@ functions! {
     /// List the credentials of an app, without their secrets.
     "svc_getCredentials": GetCredentials {
         app_id: AppId,
+        /// Return only credentials of this kind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<CredentialKind>,
         #[serde(default)]
@@ -96,7 +99,10 @@ records! {
     pub struct Credential {
         id: CredentialId,
         app_id: AppId,
+        /// What the credential is, which decides what the service uses it for.
         kind: CredentialKind,
+        /// Its name, unique among those of its kind. For `repositoryHost`, the host of the
+        /// repositories.
         name: Name,
         /// What the file says about itself.
         facts: CredentialFacts,
@@ -149,7 +155,10 @@ records! {
 
     /// A certificate that signs apps.
     pub struct Certificate {
+        /// For whom it was issued, such as `C=DE, O=Example, CN=Example App`. At most 500
+        /// characters.
         subject: String,
+        /// Who issued it, in the form of `subject`. Both are the same if nobody else did.
         issuer: String,
         /// The SHA-256 of the certificate, as stores and signing tools show it.
         sha256: Sha256,
@@ -157,25 +166,31 @@ records! {
         kind: Option<String>,
         /// Apple's id of the team.
         team_id: Option<String>,
+        /// The first moment at which it is valid.
         not_before: Timestamp,
+        /// The last moment at which it is valid.
         not_after: Timestamp,
     }
 
     /// What a provisioning profile of Apple says about itself.
     pub struct ProvisioningProfile {
+        /// The name that Apple's developer site shows.
         name: String,
+        /// The UUID by which Xcode names the profile.
         uuid: String,
+        /// Apple's id of the team, such as `ABCDE12345`.
         team_id: String,
         /// The bundle identifier, or a pattern that ends with `*`.
         bundle_id: String,
-        /// `appStore`, `adHoc`, `development` or `enterprise`.
-        distribution: String,
+        /// Which devices install the apps that are signed with it.
+        distribution: Distribution,
         expires_at: Timestamp,
     }
 
     /// A check of what a credential opens.
     pub struct AccessCheck {
         at: Timestamp,
+        /// Whether the credential opens what it is for.
         ok: bool,
         /// What was found, as one sentence.
         text: String,

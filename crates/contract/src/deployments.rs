@@ -24,6 +24,8 @@ functions! {
         /// The default is the server of the app's only instance.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<DeploymentTarget>,
+        /// What is deployed: exactly one of an image version, a repository, a folder and a template
+        /// version.
         source: DeploymentSource,
         /// Replaces the environment of the service. By default, the environment stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,8 +40,10 @@ functions! {
     /// List the deployments of an app.
     "listDeployments": ListDeployments {
         app_id: AppId,
+        /// Return only deployments of this service.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<DeploymentTarget>,
+        /// Return only deployments in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<DeploymentState>,
         #[serde(default)]
@@ -81,8 +85,11 @@ records! {
         id: DeploymentId,
         app_id: AppId,
         instance_id: InstanceId,
+        /// The service that the deployment replaces.
         target: DeploymentTarget,
+        /// What is deployed. A rollback has the source of what it restores.
         source: DeploymentSource,
+        /// Where the deployment stands. At most one of a service is `live`.
         state: DeploymentState,
         /// The image that the deployment runs, once known.
         image_ref: Option<String>,
@@ -90,16 +97,24 @@ records! {
         previous_deployment_id: Option<DeploymentId>,
         /// The deployment that this one rolls back.
         rollback_of: Option<DeploymentId>,
+        /// The id of the user who started it, in person or with a deploy token. Null for the master
+        /// key.
         started_by: Option<UserId>,
+        /// All six steps in their order, also those that have not begun.
         steps: Vec<DeploymentStep>,
+        /// Why the deployment failed. It is there before the state is `failed`, while the failure
+        /// is undone.
         error: Option<String>,
         created_at: Timestamp,
+        /// When it began to serve, failed or was cancelled. Null before that.
         finished_at: Option<Timestamp>,
     }
 
     /// One step of a deployment. Its times are null until it begins and ends.
     pub struct DeploymentStep {
+        /// Which of the six steps it is.
         name: StepName,
+        /// How far the step is.
         state: StepState,
         started_at: Option<Timestamp>,
         finished_at: Option<Timestamp>,
@@ -115,7 +130,13 @@ records! {
     }
 
     /// A line of a deployment's log.
-    pub struct DeploymentLine { at: Timestamp, step: StepName, text: String }
+    pub struct DeploymentLine {
+        at: Timestamp,
+        /// The step during which the line was written.
+        step: StepName,
+        /// The line without its line break, at most 2,000 characters.
+        text: String,
+    }
 }
 
 /// The source of a deployment: an image version, a git repository, a folder or a template version.

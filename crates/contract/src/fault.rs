@@ -37,6 +37,9 @@ pub enum Fault {
     /// allows.
     #[error("{0}")]
     NotNow(String),
+    /// The change would exceed a quota. The text names the quota, its use and the limit.
+    #[error("{0}")]
+    OverQuota(String),
     /// A part of an upload does not start where the stored bytes end.
     #[error("{reason}")]
     WrongOffset {
@@ -231,6 +234,7 @@ impl Fault {
             Fault::BadCredentials | Fault::WrongCurrentPassword => Kind::BadCredentials,
             Fault::Unauthenticated(_) => Kind::Unauthenticated,
             Fault::NotNow(_) | Fault::WrongOffset { .. } | Fault::Incomplete { .. } => Kind::NotNow,
+            Fault::OverQuota(_) => Kind::OverQuota,
             Fault::Exists(_) => Kind::Exists,
             Fault::UnknownFunction(_) => Kind::UnknownFunction,
             Fault::CalledFailed { .. } => Kind::CalledFailed,

@@ -1,7 +1,7 @@
 //! The kinds of faults, each with its code, its HTTP status and its meaning. All documents read
 //! them here.
 
-macro_rules! kinds {
+macro_rules! faults {
     ($($kind:ident $code:literal $status:literal $when:literal;)+) => {
         /// The kinds of faults. Declarations of functions name them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,13 +19,14 @@ macro_rules! kinds {
     };
 }
 
-kinds! {
+faults! {
     Unavailable 100 503 "an upstream is unreachable, or the service is busy; nothing was done, retry after `Retry-After`";
     NoAnswer 100 424 "an upstream did not answer in time; the call may have been executed, so read the object before a retry";
     NotFound 101 404 "the object does not exist, or the caller may not see it";
     BadCredentials 101 404 "wrong e-mail or password";
     Unauthenticated 119 401 "no or invalid application id, session, token or key";
     NotNow 119 409 "the state of the object does not allow the call";
+    OverQuota 119 409 "a quota of the organization is used up; see `svc_getUsage`";
     Exists 137 409 "another object has this unique value";
     UnknownFunction 141 400 "no function has this name";
     CalledFailed 141 400 "the cloud function that was called failed";

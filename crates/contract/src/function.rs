@@ -114,9 +114,11 @@ impl Spec {
         if is_filtered { FILTERED_LIST } else { 1 }
     }
 
-    /// Whether a reply is a page of a list or of a log. It may take the reading of a thousand records.
-    pub fn is_list(&self) -> bool {
-        self.effect == Effect::Read && self.fields().iter().any(|name| name == "cursor")
+    /// Whether a read may take that of a thousand records: a page of a list or of a log, or what a declared
+    /// cost says.
+    pub fn takes_long(&self) -> bool {
+        let is_long = || self.weight > 1 || self.fields().iter().any(|name| name == "cursor");
+        self.effect == Effect::Read && is_long()
     }
 
     /// The names of the parameters.

@@ -19,7 +19,9 @@ functions! {
     /// deployments; others wait.
     "triggerDockerBuild": TriggerDockerBuild {
         image_id: ImageId,
+        /// The name of the new version. It becomes the tag in the image's registry.
         version: VersionName,
+        /// The repository to build, its Dockerfile, and build arguments.
         source: BuildSource,
     } -> BuildJob { who: SuperAdmin, effect: Change, errors: [Exists "the image has this version", Invalid "the version is no tag"] }
 
@@ -37,8 +39,10 @@ functions! {
 
     /// List the builds of registered images.
     "listBuildJobs": ListBuildJobs {
+        /// Return only builds of this image.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image_id: Option<ImageId>,
+        /// Return only builds in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<BuildJobState>,
         #[serde(default)]
@@ -58,12 +62,15 @@ records! {
     pub struct BuildJob {
         id: JobId,
         image_id: ImageId,
+        /// The version of the image that is built.
         version: VersionName,
+        /// Where the build stands. `succeeded`, `failed` and `cancelled` are final.
         state: BuildJobState,
         /// Progress, in percent.
         progress: u8,
         /// The digest in the registry. An image from a recipe has none.
         digest: Option<ImageDigest>,
+        /// Why the build failed. Null unless it did.
         error: Option<String>,
         created_at: Timestamp,
         started_at: Option<Timestamp>,
@@ -74,12 +81,15 @@ records! {
     pub struct BuildJobStatus {
         id: JobId,
         image_id: ImageId,
+        /// The version of the image that is built.
         version: VersionName,
+        /// Where the build stands. `succeeded`, `failed` and `cancelled` are final.
         state: BuildJobState,
         /// Progress, in percent.
         progress: u8,
         /// The digest in the registry. An image from a recipe has none.
         digest: Option<ImageDigest>,
+        /// Why the build failed. Null unless it did.
         error: Option<String>,
         created_at: Timestamp,
         started_at: Option<Timestamp>,
@@ -98,7 +108,11 @@ records! {
     }
 
     /// A line of a build's log.
-    pub struct BuildJobLine { at: Timestamp, text: String }
+    pub struct BuildJobLine {
+        at: Timestamp,
+        /// The line without its line break, at most 2,000 characters.
+        text: String,
+    }
 }
 
 impl BuildJobStatus {

@@ -14,6 +14,8 @@ functions! {
 
     /// Search registered images by name, repository or description.
     "searchDockerImages": SearchDockerImages {
+        /// Return only images that have this text in their name, repository or description, in any
+        /// case.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
         #[serde(default)]
@@ -27,7 +29,9 @@ functions! {
         /// Give exactly one of `imageId` and `name`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image_id: Option<ImageId>,
+        /// The unique name of the image, such as `parse-server`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["parse-server"]))]
         name: Option<Slug>,
     } -> DockerImage { who: Public, effect: Read }
 
@@ -37,6 +41,7 @@ functions! {
         name: Slug,
         /// The repository from which versions are pulled.
         repository: ImageRepository,
+        /// What people should know of the image, at most 2,000 characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     } -> DockerImage { who: SuperAdmin, effect: Change, errors: [Exists "an image of this name is registered"] }
@@ -44,10 +49,14 @@ functions! {
     /// Change an image. Its versions keep their digests.
     "updateDockerImage": UpdateDockerImage {
         image_id: ImageId,
+        /// The new name, which must be unique. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Slug>,
+        /// The repository from which versions are pulled from now on. Without it, the repository
+        /// stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repository: Option<ImageRepository>,
+        /// Replaces the description. Null clears it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
     } -> DockerImage { who: SuperAdmin, effect: Change, errors: [Exists "an image of this name is registered"] }
@@ -62,6 +71,7 @@ functions! {
     /// if the tag moves. With a digest alone, the registry must have an image with it.
     "addDockerImageVersion": AddDockerImageVersion {
         image_id: ImageId,
+        /// The name of the new version, by which templates and deployments name it.
         version: VersionName,
         /// The default is the name of the version, unless a digest is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +88,9 @@ functions! {
     /// the reason.
     "deprecateDockerImageVersion": DeprecateDockerImageVersion {
         image_id: ImageId,
+        /// The name of the version.
         version: VersionName,
+        /// Why it should not be used, as refusals then say. It replaces an earlier reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     } -> DockerImage { who: SuperAdmin, effect: Change, errors: [NotFound "the image has no such version"] }
@@ -88,9 +100,11 @@ records! {
     /// A registered image.
     pub struct DockerImage {
         id: ImageId,
+        /// The unique name of the image in templates and searches.
         name: Slug,
         /// The repository of the versions. Those from a recipe are in no registry.
         repository: ImageRepository,
+        /// What people should know of the image. Null if nobody wrote it.
         description: Option<Description>,
         /// In the order in which they were added.
         versions: Vec<DockerImageVersion>,
@@ -100,6 +114,7 @@ records! {
 
     /// A version of a registered image, under which templates and deployments name it.
     pub struct DockerImageVersion {
+        /// The name of the version, unique in its image.
         version: VersionName,
         /// Null for a version that was added by its digest.
         tag: Option<ImageTag>,
@@ -110,7 +125,9 @@ records! {
         /// one, the version is pulled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recipe: Option<Slug>,
+        /// Whether new instances and deployments may use the version.
         state: ImageVersionState,
+        /// Why the version is deprecated. Null if it is not, or nobody said why.
         deprecation_reason: Option<Reason>,
         /// The known security advisories of the version.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -124,6 +141,7 @@ records! {
         id: String,
         /// What an attacker can do.
         summary: String,
+        /// The page that describes the advisory.
         url: WebUrl,
         /// The first later version that it does not concern. Null if there is none yet.
         fixed_in: Option<VersionName>,

@@ -16,26 +16,33 @@ records! {
         id: InstanceId,
         app_id: AppId,
         project_id: ProjectId,
+        /// Whether it is a backend or a market server.
         kind: InstanceKind,
+        /// What people call the instance. It need not be unique.
         name: Name,
+        /// Where the instance stands as a whole.
         state: InstanceState,
         /// The state that was requested last.
         desired_state: DesiredState,
         /// The address of the instance's server.
         url: String,
         template_id: TemplateId,
+        /// The version of the template that the server runs.
         template_version: SemanticVersion,
+        /// The services of the instance, in the order in which they start.
         services: Vec<Service>,
         /// The environment that was set for the server. Values are masked, except those that the
         /// template declares as plain.
         env: BTreeMap<String, String>,
+        /// The limits of the server.
         resources: Resources,
         /// The backup that the instance is created from, until it is restored. The server starts
         /// after that.
         from_backup_id: Option<BackupId>,
         /// Why the instance is not in its desired state.
         last_error: Option<String>,
-        /// The end of the log of the service that failed.
+        /// The end of the log of the service that failed, or of the new container that did not replace the
+        /// current one.
         last_log: Vec<String>,
         /// Whether the container engine is unreachable. The state is then the last known one.
         stale: bool,
@@ -45,13 +52,19 @@ records! {
 
     /// One service of an instance.
     pub struct Service {
+        /// Which service of the instance it is.
         role: Role,
         /// The name of the registered image, or of the deployment that built the image.
         image: Slug,
+        /// The version of the image. `git` for one that was built from a repository, and the
+        /// beginning of the hash for one from a folder.
         image_version: VersionName,
         /// The digest of the running image, once known.
         image_digest: Option<String>,
+        /// What the service's container does.
         state: ServiceState,
+        /// What the last health check found. Without a health check, a running container is
+        /// healthy.
         health: ServiceHealth,
         /// The port on the loopback address of the service's machine.
         port: Option<u16>,
@@ -59,6 +72,9 @@ records! {
         url: Option<String>,
         /// How often the service exited by itself and was restarted.
         restarts: u32,
+        /// Whether the volume with its data is gone from the machine. The service starts when the
+        /// volume is back, or with `acceptDataLoss`.
+        volume_gone: bool,
         /// Why the last new container of the service did not replace the current one.
         given_up: Option<String>,
         /// Why the service should get another version of its image. Null if nothing is known against
@@ -92,11 +108,13 @@ records! {
         network_rx_bytes: u64,
         network_tx_bytes: u64,
         pids: u64,
+        /// The usage of each service that runs.
         services: Vec<ServiceMetrics>,
     }
 
     /// The resource usage of one service.
     pub struct ServiceMetrics {
+        /// Which service of the instance it is.
         role: Role,
         cpu_percent: Option<f64>,
         memory_bytes: u64,

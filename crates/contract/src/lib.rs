@@ -14,6 +14,7 @@ pub mod announcements;
 pub mod apps;
 pub mod artifacts;
 pub mod assertions;
+mod attention;
 pub mod authentication;
 pub mod backend_instances;
 pub mod backups;
@@ -22,6 +23,7 @@ pub mod checkouts;
 pub mod credentials;
 pub mod deployments;
 pub mod endpoint;
+mod enums;
 pub mod env;
 pub mod example;
 #[cfg(feature = "failpoints")]
@@ -29,6 +31,8 @@ pub mod failpoints;
 pub mod fault;
 pub mod fault_kind;
 pub mod git_url;
+pub mod glossary;
+pub mod home;
 pub mod id;
 pub mod image_builds;
 pub mod images;
@@ -47,6 +51,7 @@ pub mod patch;
 mod problems;
 pub mod projects;
 pub mod publishing;
+pub mod quotas;
 pub mod reference;
 pub mod releases;
 pub mod repositories;
@@ -54,6 +59,7 @@ pub mod runners;
 pub mod service;
 pub mod ssh;
 pub mod standing;
+mod targets;
 pub mod templates;
 pub mod time;
 pub mod tokens;
@@ -113,6 +119,7 @@ macro_rules! groups {
 
 groups!(
     authentication,
+    home,
     projects,
     organizations,
     apps,

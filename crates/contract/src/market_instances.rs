@@ -28,6 +28,7 @@ functions! {
         /// Environment of the server. Variables that the template sets cannot be replaced.
         #[serde(default)]
         env: Env,
+        /// The limits of the server. The default is 512 MB of memory and one processor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
         /// A ready backup in the same project, also of a deleted instance. It is restored into the
@@ -59,6 +60,10 @@ functions! {
     /// Start a stopped market server with all its services. A running market server stays as it is.
     "svc_startMarketServer": StartMarketServer {
         app_id: AppId,
+        /// Where the volume with the data of a service is gone, begin with an empty one. What is there
+        /// is kept.
+        #[serde(default)]
+        accept_data_loss: bool,
         /// Wait until the instance is at rest, for at most 25 seconds.
         #[serde(default)]
         wait: bool,
@@ -88,7 +93,9 @@ functions! {
 records! {
     /// A market server and the current state of its services.
     pub struct MarketServerStatus {
+        /// The market server, as `svc_getBackendInstance` returns it.
         instance: Instance,
+        /// The services of the market server: the same list as in `instance`.
         services: Vec<Service>,
     }
 }

@@ -3,8 +3,10 @@
 use crate::{
     Effect, FaultKind, Spec, Standing,
     endpoint::{self, Access, BodyContent, Endpoint, Method},
+    enums, example,
     fault::Failure,
     function::Group,
+    glossary,
 };
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -51,7 +53,7 @@ pub fn document(api_url: &str, groups: &[Group]) -> Value {
             set(path, &method, writer.endpoint(endpoint, group.name));
         }
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "svc",
@@ -74,7 +76,10 @@ pub fn document(api_url: &str, groups: &[Group]) -> Value {
             }},
             "securitySchemes": security_schemes(),
         },
-    })
+    });
+    enums::join(&mut document);
+    glossary::explain(&mut document);
+    document
 }
 
 /// Refusals by HTTP status. Each has a text, and a name if it is shared.
@@ -150,12 +155,21 @@ struct Writer {
 impl Writer {
     fn function(&mut self, function: &Spec, group: &str) -> Value {
         let params = (function.params)(&mut self.schemas).to_value();
-        let reply = (function.reply)(&mut self.schemas);
+        let mut reply = (function.reply)(&mut self.schemas).to_value();
+        if reply == true {
+            // Any value. Generators read this, and not the schema that is only `true`.
+            reply = json!({"description": "Any JSON value."});
+        }
         let result =
             json!({"type": "object", "required": ["result"], "properties": {"result": reply}});
+        let example = json!({"result": example::reply(function)});
         let mut responses = self.refused(refusals(function, names_an_object(&params)), true);
-        responses
-            .insert("200".into(), answer("Done.", Some(("application/json", result)), false, &[]));
+        let mut done = answer("Done.", Some(("application/json", result)), false, &[]);
+        if let Some(content) = done.pointer_mut("/content/application~1json") {
+            set(content, "example", example);
+        }
+        responses.insert("200".into(), done);
+        let example = example::params(function);
         let required = params.get("required").and_then(Value::as_array);
         let required = required.is_some_and(|names| !names.is_empty());
         let mut operation = json!({
@@ -168,7 +182,7 @@ impl Writer {
             "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
             "x-scopes": scopes(function),
             "x-cost": function.cost(),
-            "requestBody": {"required": required, "content": {"application/json": {"schema": params}}},
+            "requestBody": {"required": required, "content": {"application/json": {"schema": params, "example": example}}},
             "responses": responses,
         });
         if function.secret {
@@ -359,7 +373,14 @@ fn security_schemes() -> Value {
 fn parameters(endpoint: &Endpoint) -> Vec<Value> {
     let names = endpoint.path.split('{').skip(1).filter_map(|part| part.split('}').next());
     let mut all: Vec<_> = names
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .map(|name| {
+            let mut parameter =
+                json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}});
+            if let Some(meaning) = glossary::meaning(name) {
+                set(&mut parameter, "description", meaning.into());
+            }
+            parameter
+        })
         .collect();
     if matches!(endpoint.access, Access::SignedAddress) {
         for (name, kind) in [("expires", "integer"), ("signature", "string")] {

@@ -1,16 +1,19 @@
 //! Functions for the administrators of the platform.
 
 use crate::{
-    AppId, Email, EventId, Name, NewName, Page, Timestamp, UserId,
+    AppId, Email, EventId, Name, NewName, OrganizationId, Page, ProjectId, Timestamp, UserId,
     authentication::{Tier, User},
     endpoint::{ClockCheck, Readiness},
     organizations::Organization,
     page::*,
     projects::Project,
+    quotas::{Quota, Unit},
     text::Query,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use crate::attention::{AttentionAction, AttentionReason};
 
 functions! {
     group "Operators";
@@ -25,6 +28,7 @@ functions! {
         /// Return only actors of this kind, such as `release`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Name>,
+        /// Return only actors in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ActorState>,
         /// Return only actors whose id contains this text.
@@ -37,7 +41,10 @@ functions! {
     } -> ActorList { who: SuperAdmin, effect: Read }
 
     /// Restart an actor from its stored state. This also restarts a parked actor.
-    "svc_admin_restartActor": RestartActor { actor_id: Name } -> Actor
+    "svc_admin_restartActor": RestartActor {
+        /// The id of the actor, from `svc_admin_getActors`.
+        actor_id: Name,
+    } -> Actor
     { who: SuperAdmin, effect: Change, errors: [NotFound "no such actor is in memory"] }
 
     /// Confirm that the clock of the machine is right after a jump.
@@ -51,6 +58,15 @@ functions! {
     /// Set the rate limit tier of an account. It applies from the account's next call.
     "svc_admin_setTier": SetTier { user_id: UserId, tier: Tier } -> User
     { who: SuperAdmin, effect: Change, errors: [NotFound "no such user"] }
+
+    /// List the organizations that use the most of a quota, the largest first.
+    "svc_admin_getUsage": GetLargestUsers {
+        /// The quota that is compared.
+        quota: Quota,
+        /// The most organizations that are listed.
+        #[serde(default)]
+        limit: Limit,
+    } -> LargestUsers { who: SuperAdmin, effect: Read, cost: 5 }
 
     /// Create a user account for somebody else.
     ///
@@ -132,8 +148,32 @@ functions! {
 }
 
 records! {
+    /// The organizations that use the most of a quota.
+    pub struct LargestUsers {
+        /// The quota that was compared.
+        quota: Quota,
+        /// What the amounts count.
+        unit: Unit,
+        /// The largest use first. Organizations that use nothing are left out.
+        organizations: Vec<QuotaUser>,
+    }
+
+    /// An organization that uses a quota.
+    pub struct QuotaUser {
+        organization_id: OrganizationId,
+        /// What people call the organization.
+        name: Name,
+        /// The tier of the owner. It sets the limit.
+        tier: Tier,
+        /// How much is used.
+        used: u64,
+        /// The most that the organization may use. Null if there is no limit.
+        limit: Option<u64>,
+    }
+
     /// A user whom an operator created.
     pub struct CreatedUser {
+        /// The new account, which cannot sign in before its first password is set.
         user: User,
         /// Sets the first password, once.
         token: String,
@@ -146,9 +186,11 @@ records! {
 
     /// The state of the installation.
     pub struct Overview {
+        /// When the state was read.
         at: Timestamp,
         /// The reply of `GET /readyz`.
         readiness: Readiness,
+        /// What the store uses on the disk, and what waits in it.
         store: StoreUsage,
         /// The disk of the data directory. Null if the system does not tell.
         disk: Option<DiskUsage>,
@@ -170,14 +212,24 @@ records! {
 
     /// The size of a disk, and what is free for the service.
     #[derive(Copy, Eq)]
-    pub struct DiskUsage { bytes: u64, free_bytes: u64 }
+    pub struct DiskUsage {
+        /// The size of the disk, in bytes.
+        bytes: u64,
+        /// What the service may still write, in bytes.
+        free_bytes: u64,
+    }
 
     /// The actors of one kind.
     pub struct ActorCount {
+        /// The kind of the actors, such as `release`.
         kind: String,
+        /// The number of actors that handle messages.
         running: u64,
+        /// The number of actors that pause after a panic.
         restarting: u64,
+        /// The number of actors that panicked too often, and wait for an operator.
         gave_up: u64,
+        /// The number of actors that have handled one message for more than a minute.
         stuck: u64,
         /// Messages that wait in their mailboxes.
         messages: u64,
@@ -187,13 +239,17 @@ records! {
 
     /// Something that needs the attention of an operator.
     pub struct Attention {
+        /// Why it needs attention. The reason decides the place in the list.
         reason: AttentionReason,
         /// The id of the actor or the object. Null if the entry is about the installation.
         subject: Option<String>,
+        /// The id of the app that the entry is about. Null if it is not about one app.
         app_id: Option<AppId>,
         /// What is wrong, in a sentence.
         detail: String,
+        /// Since when it is so. Null if that is not known.
         since: Option<Timestamp>,
+        /// The one thing to do about it.
         action: AttentionAction,
     }
 
@@ -208,35 +264,51 @@ records! {
 
     /// An actor and its health.
     pub struct Actor {
+        /// The id of the object that the actor owns, or else the actor's own name.
         id: String,
+        /// The kind of the actor, such as `release`.
         kind: String,
         /// The id of the object that the actor owns.
         resource: Option<String>,
+        /// Whether the actor works.
         state: ActorState,
+        /// The messages that wait for the actor.
         mailbox: Mailbox,
         /// Messages handled since the actor was loaded.
         handled: u64,
         /// How often the actor was restarted after a panic, since it was loaded or an operator
         /// restarted it.
         restarts: u64,
+        /// The last panic since the actor was loaded. Null if there was none.
         last_panic: Option<Panic>,
         /// The message that the actor handles at the moment.
         handling: Option<Handling>,
+        /// How long it has been running, in milliseconds.
         uptime_ms: u64,
         /// Whether `svc_admin_restartActor` can restart it: the owners of objects, but no other actor.
         restartable: bool,
     }
 
     /// The messages that wait in a mailbox.
-    pub struct Mailbox { length: u64, capacity: u64 }
+    pub struct Mailbox {
+        /// The number of messages that are not handled yet.
+        length: u64,
+        /// The number of messages that may wait at most. Further calls are refused as busy.
+        capacity: u64,
+    }
 
     /// The last panic of an actor.
-    pub struct Panic { at: Timestamp, message: String }
+    pub struct Panic {
+        at: Timestamp,
+        /// What the program said when it panicked.
+        message: String,
+    }
 
     /// A message that an actor handles at the moment.
     pub struct Handling {
         /// The name of the message, such as `Overdue`.
         message: String,
+        /// How long the actor has handled it so far, in milliseconds.
         elapsed_ms: u64,
     }
 
@@ -255,6 +327,12 @@ records! {
         address: String,
         /// The id of the object.
         resource: String,
+        /// The organization and the project that the object belongs to, where they are known.
+        #[serde(default)]
+        organization_id: Option<OrganizationId>,
+        #[serde(default)]
+        project_id: Option<ProjectId>,
+        /// The id of the request: `X-Request-Id` of its answer. Empty for `svc admin`.
         request_id: String,
     }
 }
@@ -289,70 +367,6 @@ pub enum ActorState {
     Stuck,
 }
 
-/// Why something needs the attention of an operator, the most urgent first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "camelCase")]
-pub enum AttentionReason {
-    /// The store takes no changes.
-    StoreReadOnly,
-    /// The disk of the store has little space left.
-    DiskNearlyFull,
-    /// The clock jumped, so nothing is deleted by time.
-    ClockJumped,
-    /// The container engine does not answer.
-    EngineUnreachable,
-    /// An actor panicked too often, and waits for a restart.
-    ActorGaveUp,
-    /// An actor has handled one message for too long.
-    ActorStuck,
-    /// Money arrived, and is not settled.
-    CheckoutNotSettled,
-    /// An actor or a container restarts again and again.
-    CrashLoop,
-    /// An instance did not start or did not stay up.
-    InstanceFailed,
-    /// Work passed its deadline, and nothing happened.
-    WorkStuck,
-    /// The last build or deployment of its kind failed.
-    WorkFailed,
-    /// The last backup of a database failed.
-    BackupFailed,
-    /// No recent backup of a database is verified.
-    BackupNotVerified,
-    /// A security advisory concerns the image of an instance.
-    InstanceOutdated,
-    /// A credential has expired, or expires within 30 days.
-    CredentialExpiring,
-    /// Containers belong to no instance.
-    Orphans,
-}
-
-impl AttentionReason {
-    /// The reason in the words of pages and terminals.
-    pub const fn label(self) -> &'static str {
-        match self {
-            AttentionReason::StoreReadOnly => "Store takes no changes",
-            AttentionReason::DiskNearlyFull => "Disk nearly full",
-            AttentionReason::ClockJumped => "Clock jumped",
-            AttentionReason::EngineUnreachable => "Engine unreachable",
-            AttentionReason::ActorGaveUp => "Parked actor",
-            AttentionReason::ActorStuck => "Stuck actor",
-            AttentionReason::CheckoutNotSettled => "Unsettled payment",
-            AttentionReason::CrashLoop => "Crash loop",
-            AttentionReason::InstanceFailed => "Failed instance",
-            AttentionReason::WorkStuck => "Stuck work",
-            AttentionReason::WorkFailed => "Failed work",
-            AttentionReason::BackupFailed => "Failed backup",
-            AttentionReason::BackupNotVerified => "Unverified backup",
-            AttentionReason::InstanceOutdated => "Outdated instance",
-            AttentionReason::CredentialExpiring => "Expiring credential",
-            AttentionReason::Orphans => "Orphaned containers",
-        }
-    }
-}
-
 impl ActorState {
     /// The state in the words of pages and terminals.
     pub const fn label(self) -> &'static str {
@@ -363,22 +377,4 @@ impl ActorState {
             ActorState::Stuck => "stuck",
         }
     }
-}
-
-/// The one thing to do about an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum AttentionAction {
-    /// Call `svc_admin_restartActor`.
-    RestartActor,
-    /// Call `svc_settleCheckout`.
-    SettleCheckout,
-    /// Call `svc_verifyBackup`.
-    VerifyBackup,
-    /// Look at the app.
-    OpenApp,
-    /// Look at this machine: no function helps.
-    CheckMachine,
-    /// Wait: the service does it by itself.
-    Wait,
 }

@@ -13,7 +13,10 @@ functions! {
     group "Organizations";
 
     /// Create an organization. The caller becomes its owner.
-    "createOrganization": CreateOrganization { name: NewName } -> Organization
+    "createOrganization": CreateOrganization {
+        /// What people call the organization. It need not be unique.
+        name: NewName,
+    } -> Organization
     { who: User, effect: Change, person: true }
 
     /// Read an organization with its members.
@@ -23,6 +26,7 @@ functions! {
     /// Change an organization.
     "updateOrganization": UpdateOrganization {
         organization_id: OrganizationId,
+        /// The new name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
     } -> Organization { who: OwnerOrAdmin of (organization_id), effect: Change }
@@ -33,6 +37,7 @@ functions! {
     /// projects are deleted, too, and the volumes of their instances at once.
     "deleteOrganization": DeleteOrganization {
         organization_id: OrganizationId,
+        /// Delete its projects, too. By default, an organization with projects is not deleted.
         #[serde(default)]
         cascade: bool,
     } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
@@ -56,7 +61,12 @@ functions! {
     /// for 7 days, for an account with this e-mail. A new invitation of the same e-mail invalidates
     /// the previous token. Within an hour, one e-mail gets at most three invitations, and an
     /// organization and a caller each send at most fifty.
-    "inviteMember": InviteMember { organization_id: OrganizationId, email: Email, role: MemberRole } -> Invitation
+    "inviteMember": InviteMember {
+        organization_id: OrganizationId,
+        email: Email,
+        /// The role that the invited person gets by accepting.
+        role: MemberRole,
+    } -> Invitation
     { who: OwnerOrAdmin of (organization_id), effect: Change, secret: true,
         errors: [Exists "already a member",
             NotNow "a personal organization has no other members, or 200 invitations are pending",
@@ -74,17 +84,26 @@ functions! {
     /// Withdraw a pending invitation. Its token becomes invalid at once.
     "svc_revokeInvitation": RevokeInvitation {
         organization_id: OrganizationId,
+        /// The id of the invitation, from `svc_getInvitations`.
         invitation_id: InvitationId,
     } -> Empty
     { who: OwnerOrAdmin of (organization_id), effect: Change,
         errors: [NotFound "no such invitation is pending"] }
 
     /// Accept an invitation. A second acceptance changes nothing.
-    "acceptInvitation": AcceptInvitation { token: String } -> Organization
+    "acceptInvitation": AcceptInvitation {
+        /// The token from the mail, or `acceptToken` from the reply of `inviteMember`.
+        token: String,
+    } -> Organization
     { who: User, effect: Change, person: true, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
 
     /// Change the role of a member.
-    "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization
+    "updateMember": UpdateMember {
+        organization_id: OrganizationId,
+        user_id: UserId,
+        /// The new role. It counts from the member's next call.
+        role: MemberRole,
+    } -> Organization
     { who: OwnerOrAdmin of (organization_id), effect: Change,
         errors: [NotFound "not a member", NotNow "the owner's role cannot be changed"] }
 
@@ -98,24 +117,37 @@ records! {
     /// An organization, whose members share its projects.
     pub struct Organization {
         id: OrganizationId,
+        /// What people call the organization. It need not be unique.
         name: Name,
+        /// The id of the owner, who has the role `admin` and cannot be removed.
         owner_id: UserId,
         /// Whether the organization was created with its owner's account. A personal organization
         /// has no other members and cannot be deleted.
         personal: bool,
+        /// The members in the order in which they joined, the owner first.
         members: Vec<Member>,
         created_at: Timestamp,
         updated_at: Timestamp,
     }
 
     /// A member of an organization.
-    pub struct Member { user_id: UserId, email: Email, name: Name, role: Role, joined_at: Timestamp }
+    pub struct Member {
+        user_id: UserId,
+        email: Email,
+        /// The display name of the user.
+        name: Name,
+        /// What the member may do in the organization.
+        role: Role,
+        /// When the user accepted the invitation, or created the organization.
+        joined_at: Timestamp,
+    }
 
     /// A pending invitation.
     pub struct Invitation {
         id: InvitationId,
         organization_id: OrganizationId,
         email: Email,
+        /// The role that the invited person gets by accepting.
         role: MemberRole,
         /// The token for `acceptInvitation`. Only the reply of `inviteMember` contains it.
         accept_token: Option<String>,
@@ -124,10 +156,16 @@ records! {
     }
 
     /// What was deleted with an organization.
-    pub struct DeletedOrganization { deleted: OrganizationContents }
+    pub struct DeletedOrganization {
+        /// How many objects are deleted.
+        deleted: OrganizationContents,
+    }
 
     /// The numbers of objects that belonged to an organization.
-    pub struct OrganizationContents { projects: u64 }
+    pub struct OrganizationContents {
+        /// The number of projects, which are deleted with all that is in them.
+        projects: u64,
+    }
 }
 
 /// The roles that a member can get. The owner has the role `admin`.

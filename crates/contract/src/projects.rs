@@ -12,11 +12,13 @@ functions! {
 
     /// Create a project in an organization.
     "svc_createProject": CreateProject {
+        /// What people call the project. It need not be unique.
         name: NewName,
         /// The caller must be a member of it. The default is the caller's personal organization. The
         /// master key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
+        /// What people should know of the project, at most 2,000 characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     } -> Project { who: Member of (organization_id) or User, effect: Change }
@@ -42,8 +44,10 @@ functions! {
     /// Change a project.
     "svc_updateProject": UpdateProject {
         project_id: ProjectId,
+        /// The new name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
+        /// Replaces the description. Null clears it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
         /// Replaces the list of members who work on the project. They must be members of the
@@ -69,9 +73,15 @@ records! {
         organization_id: OrganizationId,
         /// The user who created the project. Null for the master key.
         owner_id: Option<UserId>,
+        /// What people call the project. It need not be unique.
         name: Name,
+        /// What people should know of the project. Null if nobody wrote it.
         description: Option<Description>,
+        /// The ids of the members who work on it. Its creator, supervisors, admins and the owner
+        /// need no entry.
         member_ids: Vec<UserId>,
+        /// Whether the project is in use. It is `active` in replies: nobody sees a project that is
+        /// being deleted.
         state: ProjectState,
         created_at: Timestamp,
         updated_at: Timestamp,
@@ -79,6 +89,7 @@ records! {
 
     /// What was deleted with a project.
     pub struct DeletedProject {
+        /// How many objects of each kind are deleted.
         deleted: Contents,
         /// The instances whose volumes are kept for seven days.
         kept_instances: Vec<InstanceId>,

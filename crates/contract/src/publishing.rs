@@ -75,7 +75,10 @@ pub enum AppStoreRelease {
     /// When somebody asks for it with `svc_setRollout`.
     Manual,
     /// Not before this time, to the hour.
-    NotBefore(Timestamp),
+    NotBefore(
+        /// The earliest moment. The store gets the first whole hour that is not before it.
+        Timestamp,
+    ),
 }
 
 /// The choices for TestFlight.
@@ -115,6 +118,8 @@ pub struct FirebaseOptions {
 pub enum RollbackAction {
     /// The channel points to the earlier release again.
     PointBack,
+    /// The channel has no release any more.
+    Close,
     /// The store gives the version to no more users.
     Halt,
     /// The release to users in phases is paused.

@@ -5,6 +5,7 @@ use crate::{
     authentication::Tier,
     endpoint::{self, Access, BodyContent, Endpoint},
     function::{Group, SessionUse},
+    glossary,
 };
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
@@ -99,6 +100,7 @@ fn section(page: &mut String, function: &Spec, schemas: &mut SchemaGenerator) {
     let reply = (function.reply)(schemas);
     let _ = writeln!(page, "\nReply: {}.", kind(reply.as_value()));
     errors(page, function.errors);
+    let _ = writeln!(page, "\n[Example](EXAMPLES.md#{})", function.name.to_lowercase());
 }
 
 /// Who may call, and other properties of the call.
@@ -300,7 +302,10 @@ pub fn fields_of(schema: &Value) -> Vec<Field> {
         name: name.clone(),
         optional: !required.contains(&name.as_str()) || may_be_null(property),
         kind: kind(property),
-        meaning: description(property),
+        meaning: Some(description(property))
+            .filter(|own| !own.is_empty())
+            .or_else(|| glossary::meaning(name).map(str::to_owned))
+            .unwrap_or_default(),
     };
     properties.into_iter().flatten().map(field).collect()
 }

@@ -12,6 +12,8 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::targets::Target;
+
 functions! {
     group "Releases";
 
@@ -27,6 +29,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<VersionName>,
         channel: Channel,
+        /// What is new for users, in the default language of the app. At most 10,000 characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate,
@@ -56,8 +59,10 @@ functions! {
     /// List the releases of an app.
     "svc_getReleases": GetReleases {
         app_id: AppId,
+        /// Return only releases of this channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<Channel>,
+        /// Return only releases in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ReleaseState>,
         #[serde(default)]
@@ -86,6 +91,7 @@ functions! {
     /// A publication that failed is tried again, and goes on where it stopped.
     "svc_publishRelease": PublishRelease {
         release_id: ReleaseId,
+        /// Where the release goes. A target that has the release already stays as it is.
         targets: BoundedSet<Target, 1, 5>,
         /// The share of the users that get the release first, in percent, for `google-play`. For
         /// `app-store` any share below 100 asks for a release in phases. The default is everybody.
@@ -109,6 +115,7 @@ functions! {
         /// The default is every target with a staged rollout.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         targets: Option<BoundedSet<Target, 1, 5>>,
+        /// The new share of the users, in percent. It must not be less than the present one.
         rollout: Percent,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
         errors: [NotNow "no such publication has a staged rollout now"] }
@@ -142,13 +149,17 @@ functions! {
     /// the reply is the earlier release, which is current again, and the call waits for the stores,
     /// at most 25 seconds.
     ///
-    /// A release that no user has got yet is withdrawn from its stores, and replies itself.
+    /// A release that no user has got yet is withdrawn from its stores, and replies itself. So is the
+    /// current one, if `withdraw` says so.
     "svc_rollbackRelease": RollbackRelease {
         /// The current release, or one that is being published.
         release_id: ReleaseId,
         /// The default is the release that was current before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_release_id: Option<ReleaseId>,
+        /// Leave the channel without a release, in place of going back to an earlier one.
+        #[serde(default)]
+        withdraw: bool,
         /// Only show the plan.
         #[serde(default)]
         dry_run: bool,
@@ -171,11 +182,15 @@ records! {
     pub struct Release {
         id: ReleaseId,
         app_id: AppId,
+        /// The version of the artifacts. A channel has one release of each version.
         version: VersionName,
         channel: Channel,
+        /// What is new for users. Null if nobody wrote it.
         notes: Option<Notes>,
         artifact_ids: Vec<ArtifactId>,
+        /// Where the release stands. It follows from its publications.
         state: ReleaseState,
+        /// One publication for each artifact and target. Empty for a draft.
         publications: Vec<Publication>,
         /// The release that became current when this one was rolled back.
         rolled_back_to: Option<ReleaseId>,
@@ -193,7 +208,9 @@ records! {
         id: PublicationId,
         release_id: ReleaseId,
         artifact_id: ArtifactId,
+        /// Where the artifact is published.
         target: Target,
+        /// Where the artifact stands in the target.
         state: PublicationState,
         /// The share of the users that get the release, in percent. Null without a staged rollout.
         #[serde(default)]
@@ -205,6 +222,7 @@ records! {
         remote_id: Option<String>,
         /// The URL for users of the target.
         url: Option<String>,
+        /// Why the target refused what was last asked of it. Null if it did not.
         error: Option<String>,
         /// The history of the publication, one sentence each.
         log: Vec<String>,
@@ -213,7 +231,7 @@ records! {
 
     /// A rollback, or the plan of one.
     pub struct Rollback {
-        /// The release that is current now. With `dryRun`, the release to roll back.
+        /// The release that is current now. With `dryRun` or after a withdrawal, the one to roll back.
         #[serde(flatten)]
         release: Release,
         /// Whether only the plan was asked for.
@@ -224,10 +242,13 @@ records! {
 
     /// What a rollback does to one publication.
     pub struct RollbackStep {
+        /// The id of the publication, as in `publications` of its release.
         publication_id: PublicationId,
         /// The release of the publication.
         release_id: ReleaseId,
+        /// The target of the publication.
         target: Target,
+        /// What the target does.
         action: RollbackAction,
         /// What it means for users, and what it cannot do.
         text: String,
@@ -235,7 +256,10 @@ records! {
 
     /// The current release of a channel, for one platform.
     pub struct LatestRelease {
+        /// The current release of the channel.
         release: PublicRelease,
+        /// Its artifact for the platform. An `.aab` only if there is no other, as no device
+        /// installs one.
         artifact: PublicArtifact,
         /// A signed URL of the artifact, valid for one hour.
         download_url: String,
@@ -250,8 +274,10 @@ records! {
     pub struct PublicRelease {
         id: ReleaseId,
         app_id: AppId,
+        /// The version of the release, such as `1.4.2`.
         version: VersionName,
         channel: Channel,
+        /// What is new for users. Null if nobody wrote it.
         notes: Option<Notes>,
         published_at: Option<Timestamp>,
     }
@@ -260,56 +286,21 @@ records! {
     pub struct PublicArtifact {
         id: ArtifactId,
         platform: Platform,
+        /// The file format, by the extension of the file name.
         kind: ArtifactKind,
+        /// The name of the file as its uploader gave it, without a folder.
         file_name: FileName,
+        /// The size of the file, in bytes.
         size: Option<u64>,
         sha256: Option<Sha256>,
+        /// The version in the file, or the declared one if the file has none.
         version: Option<VersionName>,
+        /// `CFBundleVersion` or `versionCode` in the file. Null if it has none.
         build_number: Option<String>,
     }
 
     /// The release that the call deleted.
     pub struct DeletedRelease { deleted: ReleaseId }
-}
-
-/// The targets of a publication.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Target {
-    /// The iOS app store.
-    AppStore,
-    /// The Android app store.
-    GooglePlay,
-    /// The iOS beta distribution service.
-    Testflight,
-    /// The mobile app distribution service.
-    FirebaseAppDistribution,
-    /// An install page of the service, with a QR code.
-    Ota,
-}
-
-impl Target {
-    /// Every target once.
-    pub const ALL: [Target; 5] = [
-        Target::AppStore,
-        Target::GooglePlay,
-        Target::Testflight,
-        Target::FirebaseAppDistribution,
-        Target::Ota,
-    ];
-
-    /// The target's name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Target::AppStore => "app-store",
-            Target::GooglePlay => "google-play",
-            Target::Testflight => "testflight",
-            Target::FirebaseAppDistribution => "firebase-app-distribution",
-            Target::Ota => "ota",
-        }
-    }
 }
 
 /// Where a release stands. It follows from its publications.

@@ -23,6 +23,7 @@ functions! {
     /// accept no other one.
     "svc_connectRepository": ConnectRepository {
         app_id: AppId,
+        /// The address of the repository: https, or ssh such as `git@git.example.com:team/app.git`.
         url: GitUrl,
         /// A branch. The default is the repository's own default branch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,9 +73,11 @@ records! {
     /// The repository of an app, as the last check found it.
     pub struct Repository {
         app_id: AppId,
+        /// The address at which the service reads the repository.
         url: GitUrl,
         /// The branch that was connected, or else the default branch once it is known.
         branch: Option<String>,
+        /// The kind of server that holds the repository.
         host: RepositoryHost,
         /// Whether the service has a token for the repository.
         has_token: bool,
@@ -87,6 +90,7 @@ records! {
         /// The installation of the GitHub App through which the service reaches the repository.
         #[serde(default)]
         installation_id: Option<HostId>,
+        /// Where its builds run, by the files that the last check found.
         mode: RepositoryMode,
         /// Where a build of the branch runs that names no labels. Null until a check has read the
         /// repository.
@@ -98,6 +102,7 @@ records! {
         findings: Vec<Finding>,
         /// The commit that was checked.
         commit: Option<String>,
+        /// When the last check read the repository. Null until one could.
         checked_at: Option<Timestamp>,
         /// Whether a check runs.
         checking: bool,
@@ -108,7 +113,9 @@ records! {
 
     /// What the host of a repository needs to report pushes: an address, and the secret that signs.
     pub struct RepositoryWebhook {
+        /// The address to which the host reports pushes.
         url: String,
+        /// The secret with which the host signs a report, or which it sends with it.
         secret: String,
     }
 
@@ -119,11 +126,16 @@ records! {
     }
 
     /// The app whose repository was disconnected.
-    pub struct DisconnectedRepository { deleted: AppId }
+    pub struct DisconnectedRepository {
+        /// The id of the app.
+        deleted: AppId,
+    }
 
     /// A file that a managed repository has.
     pub struct DetectedFile {
+        /// The path: `package.json`, `.svc/config.json` or `.github/workflows/svc-build.yml`.
         path: String,
+        /// Whether the file is there, also if it cannot be read.
         present: bool,
         /// The first error in the file.
         problem: Option<String>,
@@ -133,10 +145,13 @@ records! {
     pub struct Finding {
         /// The id of the check. It never changes.
         check: String,
+        /// How much the finding matters. With an `error`, a build fails.
         severity: Severity,
+        /// The path of the file. Null if the finding is about no file.
         path: Option<String>,
         /// The line in the file, from 1.
         line: Option<u32>,
+        /// What is wrong, without the name of the file, such as `is missing`.
         problem: String,
         /// What to do about it.
         fix: String,

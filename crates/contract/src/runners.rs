@@ -35,6 +35,7 @@ functions! {
         /// The name of the runner, as the build shows it.
         name: Name,
         /// The labels of the runner. A build for a platform needs the label `android` or `ios`.
+        #[schemars(extend("examples" = [["android"]]))]
         labels: Labels,
         /// The organizations whose builds the runner executes.
         #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
@@ -42,6 +43,7 @@ functions! {
         /// The apps whose builds the runner executes. At least one organization or app is required,
         /// unless the caller's token is bound to an app, which is then the default.
         #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        #[schemars(extend("examples" = [["app_01J9ZQ8F5W7V3T6M2K4N8R0P1S"]]))]
         app_ids: BoundedSet<AppId, 0, MOST_SERVED>,
     } -> ClaimedBuild
     { who: User, effect: Change, scope: BuildRun, person: true, secret: true,
@@ -53,6 +55,7 @@ functions! {
     /// Report that a build runs, with the next lines of its log.
     "svc_reportBuild": ReportBuild {
         build_id: BuildId,
+        /// The key that the runner chose for `svc_claimBuild`.
         runner: RunnerKey,
         /// The number of the first line, from 0. Lines that the service has are ignored, so a
         /// report may be repeated.
@@ -66,9 +69,12 @@ functions! {
     /// Report the end of a build: give its verified artifact, or why there is none.
     "svc_finishBuild": FinishBuild {
         build_id: BuildId,
+        /// The key that the runner chose for `svc_claimBuild`.
         runner: RunnerKey,
+        /// The id of the verified artifact that the build made. Give either this or `error`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         artifact_id: Option<ArtifactId>,
+        /// Why there is no artifact. Give either this or `artifactId`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<crate::text::Reason>,
     } -> Build
@@ -78,13 +84,17 @@ functions! {
 
 records! {
     /// A build for the runner that asked, or nothing.
-    pub struct ClaimedBuild { job: Option<BuildOrder> }
+    pub struct ClaimedBuild {
+        /// The build to execute. Null if there was none in time: ask again.
+        job: Option<BuildOrder>,
+    }
 
     /// All that a runner needs to execute a build.
     pub struct BuildOrder {
         build_id: BuildId,
         app_id: AppId,
         platform: Platform,
+        /// The build profile of `.svc/config.json` that is built.
         profile: Name,
         /// The address of the repository.
         url: GitUrl,
@@ -107,6 +117,7 @@ records! {
 
     /// The permission to read a repository over ssh.
     pub struct SshAccess {
+        /// The private half of the deploy key, as a file of OpenSSH.
         private_key: SshPrivateKey,
         /// The only key that the host may have.
         host_key: SshHostKey,

@@ -16,7 +16,10 @@ records! {
     pub struct ServiceInfo {
         /// The version of the program.
         version: String,
+        /// Who may register an account with `registerUser`.
         registration: Registration,
+        /// Whether the service has no administrator yet. Its log has the link that makes the first one.
+        awaits_administrator: bool,
         /// Whether deployments may build repositories, Dockerfiles and npm packages of users here.
         builds_repositories: bool,
         /// The address of the GitHub whose repositories the service reaches through its GitHub App.

@@ -23,13 +23,19 @@ functions! {
     /// Add a version with `addTemplateDockerVersion`, then publish the template with
     /// `updateTemplateStatus`.
     "createTemplate": CreateTemplate {
+        /// What people call the template. It need not be unique.
         name: NewName,
         /// The name of the template in URLs. It is unique.
         slug: Slug,
+        /// The kind of instances that are made from it. It never changes.
         kind: InstanceKind,
+        /// What people should know of the template, at most 2,000 characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
+        /// The category under which it is listed, such as `backend`. A new name makes a new
+        /// category.
         category: Slug,
+        /// Words by which a search finds the template, at most 20.
         #[serde(default)]
         tags: BoundedSet<Slug, 0, 20>,
     } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
@@ -37,14 +43,19 @@ functions! {
     /// Change the description of a template. Its versions never change.
     "updateTemplate": UpdateTemplate {
         template_id: TemplateId,
+        /// The new name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
+        /// The new name in URLs, which must be unique. Without it, the name in URLs stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slug: Option<Slug>,
+        /// Replaces the description. Null clears it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
+        /// The new category. Without it, the category stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         category: Option<Slug>,
+        /// Replaces the words by which a search finds the template. Without it, they stay.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tags: Option<BoundedSet<Slug, 0, 20>>,
     } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
@@ -56,11 +67,19 @@ functions! {
     /// Publish a template, archive it, or make it a draft again.
     ///
     /// Only published templates are public and can be used for new instances.
-    "updateTemplateStatus": UpdateTemplateStatus { template_id: TemplateId, status: TemplateStatus } -> Template
+    "updateTemplateStatus": UpdateTemplateStatus {
+        template_id: TemplateId,
+        /// Who may see the template from now on, and make instances from it.
+        status: TemplateStatus,
+    } -> Template
     { who: SuperAdmin, effect: Change, errors: [NotNow "it has no version yet"] }
 
     /// Choose the version of a template for new instances.
-    "updateTemplateVersion": UpdateTemplateVersion { template_id: TemplateId, version: SemanticVersion } -> Template
+    "updateTemplateVersion": UpdateTemplateVersion {
+        template_id: TemplateId,
+        /// A version that the template has. Instances that exist stay as they are.
+        version: SemanticVersion,
+    } -> Template
     { who: SuperAdmin, effect: Change, errors: [NotFound "the template has no such version"] }
 
     /// Set the price of a template, and whether it is featured.
@@ -69,6 +88,7 @@ functions! {
         /// Replaces the price. By default, it stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pricing: Option<Pricing>,
+        /// Whether `getFeaturedTemplates` lists the template. Without it, this stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         featured: Option<bool>,
     } -> Template { who: SuperAdmin, effect: Change }
@@ -78,9 +98,11 @@ functions! {
     /// A version never changes. The first version becomes the current one at once.
     "addTemplateDockerVersion": AddTemplateDockerVersion {
         template_id: TemplateId,
+        /// The new version, such as `1.4.0`.
         version: SemanticVersion,
         /// One service for each role. The role `server` is required.
         services: BoundedSet<TemplateService, 1, 5>,
+        /// What is new in the version, at most 10,000 characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Template { who: SuperAdmin, effect: Change,
@@ -91,7 +113,9 @@ functions! {
         /// Give exactly one of `templateId` and `slug`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template_id: Option<TemplateId>,
+        /// The name of the template in URLs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["parse-server-postgresql"]))]
         slug: Option<Slug>,
     } -> Template { who: Public, effect: Read }
 
@@ -100,6 +124,7 @@ functions! {
         /// Words to find in the name, the description or the tags.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
+        /// Return only templates of this kind of instances.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
         #[serde(default)]
@@ -118,6 +143,7 @@ functions! {
 
     /// List the templates of a category.
     "getTemplatesByCategory": GetTemplatesByCategory {
+        /// The category, such as `backend`.
         category: Slug,
         #[serde(default)]
         limit: Limit,
@@ -134,14 +160,23 @@ records! {
     /// A blueprint of instances.
     pub struct Template {
         id: TemplateId,
+        /// What people call the template. It need not be unique.
         name: Name,
+        /// The name of the template in URLs. It is unique.
         slug: Slug,
+        /// The kind of instances that are made from it.
         kind: InstanceKind,
+        /// What people should know of the template. Null if nobody wrote it.
         description: Option<Description>,
+        /// The category under which it is listed, such as `backend`.
         category: Slug,
+        /// Words by which a search finds the template.
         tags: Vec<Slug>,
+        /// Who may see the template, and make instances from it.
         status: TemplateStatus,
+        /// Whether `getFeaturedTemplates` lists the template.
         featured: bool,
+        /// What the template costs. The service shows the price and charges nobody.
         pricing: Pricing,
         /// The version for new instances. Null if the template has no version.
         current_version: Option<SemanticVersion>,
@@ -153,8 +188,11 @@ records! {
 
     /// A version of a template: the services of instances that are made from it.
     pub struct TemplateVersion {
+        /// The version, unique in its template, such as `1.4.0`.
         version: SemanticVersion,
+        /// The services of an instance, one for each role.
         services: Vec<TemplateService>,
+        /// What is new in the version. Null if nobody wrote it.
         notes: Option<Notes>,
         created_at: Timestamp,
     }
@@ -164,6 +202,7 @@ records! {
 
     /// The usage of a template.
     pub struct TemplateStats {
+        /// The instances that were made from the template. Deleted ones do not count.
         instances: InstanceCounts,
         /// The number of instances of each template version.
         by_version: BTreeMap<String, u64>,
@@ -173,7 +212,12 @@ records! {
     }
 
     /// The number of instances, in total and running.
-    pub struct InstanceCounts { total: u64, running: u64 }
+    pub struct InstanceCounts {
+        /// The number of instances that are not deleted.
+        total: u64,
+        /// The number of instances in the state `running`.
+        running: u64,
+    }
 }
 
 /// A container of each instance that is made from the template.
@@ -232,11 +276,17 @@ pub struct TemplateService {
 #[serde(rename_all = "camelCase")]
 pub enum HealthCheck {
     /// The server answers this path with a status from 200 to 399.
-    Http(HttpPath),
+    Http(
+        /// The path, such as `/health`, at the port of the service.
+        HttpPath,
+    ),
     /// This program in the container exits with 0. The entry points of some databases first run the
     /// database to set it up, reachable at `localhost` only. The program must fail then: let it
     /// connect to the name of the role, such as `documentdb`.
-    Command(BoundedSet<Argument, 1, 64>),
+    Command(
+        /// The program, and its arguments.
+        BoundedSet<Argument, 1, 64>,
+    ),
 }
 
 /// The database of a service.

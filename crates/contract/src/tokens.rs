@@ -15,7 +15,9 @@ functions! {
     /// Only this reply contains the token. A token can do what its scopes allow, as long as the
     /// memberships of its creator allow it: the token of a superadmin reaches no further.
     "svc_createDeployToken": CreateDeployToken {
+        /// What people call the token. It need not be unique.
         name: NewName,
+        /// What the token may do, and nothing else.
         scopes: BoundedSet<Scope, 1, 7>,
         /// Restricts the token to one app. The default is every app that its creator may access.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,6 +31,7 @@ functions! {
 
     /// List the deploy tokens of an app, or the caller's own. The master key lists all tokens.
     "svc_getDeployTokens": GetDeployTokens {
+        /// Return only tokens that are bound to this app. Without it, those that the caller made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
         #[serde(default)]
@@ -39,7 +42,10 @@ functions! {
 
     /// Revoke a deploy token at once. Its maker may, and the owner and the admins of its app's
     /// organization.
-    "svc_revokeDeployToken": RevokeDeployToken { token_id: TokenId } -> DeployToken
+    "svc_revokeDeployToken": RevokeDeployToken {
+        /// The id of the token, from `svc_getDeployTokens`.
+        token_id: TokenId,
+    } -> DeployToken
     { who: OwnerOrAdmin of (token_id), effect: Change }
 }
 
@@ -47,14 +53,24 @@ records! {
     /// A deploy token, without the secret token text, which the service does not store.
     pub struct DeployToken {
         id: TokenId,
+        /// What people call the token. It need not be unique.
         name: Name,
+        /// What the token may do, and nothing else.
         scopes: Vec<Scope>,
+        /// The id of the app that the token is bound to. Null: every app that its creator may
+        /// access.
         app_id: Option<AppId>,
+        /// What people call that app. Null: the token is bound to none.
+        #[serde(default)]
+        app_name: Option<Name>,
+        /// The id of the user who made it.
         created_by: UserId,
         created_at: Timestamp,
+        /// When the token ceases to be valid. Null: never.
         expires_at: Option<Timestamp>,
         /// Updated at most once a minute.
         last_used_at: Option<Timestamp>,
+        /// When the token was revoked, alone or with all tokens of its creator. Null if it was not.
         revoked_at: Option<Timestamp>,
     }
 
@@ -62,6 +78,7 @@ records! {
     pub struct NewDeployToken {
         /// Send it in `Authorization: Bearer`, or store it as the CI secret `SVC_TOKEN`.
         token: String,
+        /// The token without its text, as lists show it.
         deploy_token: DeployToken,
     }
 }

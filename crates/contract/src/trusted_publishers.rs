@@ -62,7 +62,10 @@ functions! {
     } -> Page<TrustedPublisher> { who: Member of (app_id), effect: Read }
 
     /// Trust a workflow no longer. Tokens that it has already live on for at most 30 minutes.
-    "svc_removeTrustedPublisher": RemoveTrustedPublisher { publisher_id: PublisherId } -> RemovedTrustedPublisher
+    "svc_removeTrustedPublisher": RemoveTrustedPublisher {
+        /// The id of the trusted publisher, from `svc_getTrustedPublishers`.
+        publisher_id: PublisherId,
+    } -> RemovedTrustedPublisher
     { who: OwnerOrAdmin of (publisher_id), effect: Change }
 }
 
@@ -71,10 +74,15 @@ records! {
     pub struct TrustedPublisher {
         id: PublisherId,
         app_id: AppId,
+        /// The address of the CI that issues the identity tokens.
         issuer: WebUrl,
+        /// The repository, such as `acme/app`. Capital letters make no difference.
         repository: RepositoryName,
+        /// The file of the workflow in `.github/workflows` that must begin the run.
         workflow: WorkflowFile,
+        /// The environment in which the job must run. Null: it may run in any or none.
         environment: Option<Environment>,
+        /// The branch or tag of the run, or the beginning of its name and `*`. Null: it may be any.
         #[serde(rename = "ref", default)]
         git_ref: Option<RefPattern>,
         /// The events of runs that are trusted.
@@ -82,6 +90,7 @@ records! {
         events: Vec<CiEvent>,
         /// Null until the first exchange, if it was not given.
         repository_id: Option<HostId>,
+        /// The id that the host gave to the owner of the repository, like `repositoryId`.
         repository_owner_id: Option<HostId>,
         /// The user for whom the tokens act.
         created_by: UserId,

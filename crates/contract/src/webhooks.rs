@@ -27,6 +27,7 @@ functions! {
         /// The default is all events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         events: Option<BoundedSet<EventType, 1, MOST>>,
+        /// What people should know of the webhook, at most 2,000 characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     } -> WebhookWithSecret
@@ -52,13 +53,17 @@ functions! {
     /// again gets the events from then on; earlier ones can be redelivered.
     "svc_updateWebhook": UpdateWebhook {
         webhook_id: WebhookId,
+        /// The new address of the receiver, as in `svc_createWebhook`. Without it, the address
+        /// stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<WebUrl>,
         /// Null means all events.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         events: Patch<BoundedSet<EventType, 1, MOST>>,
+        /// Replaces the description. Null clears it.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
+        /// Whether the webhook gets events from now on. Without it, this stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         enabled: Option<bool>,
     } -> Webhook { who: OwnerOrAdmin of (webhook_id), effect: Change }
@@ -83,6 +88,7 @@ functions! {
     /// List the deliveries of a webhook from the last 30 days, without their payloads.
     "svc_getWebhookDeliveries": GetWebhookDeliveries {
         webhook_id: WebhookId,
+        /// Return only deliveries in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<DeliveryState>,
         #[serde(default)]
@@ -252,10 +258,14 @@ records! {
     pub struct Webhook {
         id: WebhookId,
         organization_id: OrganizationId,
+        /// The address that gets the events.
         url: WebUrl,
+        /// What people should know of the webhook. Null if nobody wrote it.
         description: Option<Description>,
         /// The events that it gets. Null means all.
         events: Option<Vec<EventType>>,
+        /// Whether the webhook gets events. The service disables it if the receiver is gone, or
+        /// fails for days.
         enabled: bool,
         /// Why the service disabled it.
         disabled_reason: Option<String>,
@@ -264,6 +274,7 @@ records! {
         failing_since: Option<Timestamp>,
         /// Until when requests also carry a signature with the previous secret.
         previous_secret_until: Option<Timestamp>,
+        /// The id of the user who made it. Null if the master key alone made it.
         created_by: Option<UserId>,
         created_at: Timestamp,
         updated_at: Timestamp,
@@ -271,6 +282,7 @@ records! {
 
     /// A webhook with its new secret.
     pub struct WebhookWithSecret {
+        /// The webhook, as lists show it.
         webhook: Webhook,
         /// `whsec_`, followed by the key in base64. Libraries of Standard Webhooks take it as it is.
         secret: String,
@@ -285,8 +297,11 @@ records! {
         webhook_id: WebhookId,
         /// The header `webhook-id` of every attempt. All deliveries of one event have the same.
         message_id: MessageId,
+        /// The type of the event.
         event: EventType,
+        /// Where the delivery stands. `succeeded` and `failed` are final.
         state: DeliveryState,
+        /// The requests that were made so far, the oldest first.
         attempts: Vec<DeliveryAttempt>,
         /// When the attempt after a failed one begins. Null after the end.
         next_attempt_at: Option<Timestamp>,
@@ -303,6 +318,7 @@ records! {
     /// One request to the receiver.
     pub struct DeliveryAttempt {
         at: Timestamp,
+        /// How long it took, in milliseconds.
         duration_ms: u64,
         /// The HTTP status of the reply. Null without a reply.
         status: Option<u16>,

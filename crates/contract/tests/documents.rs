@@ -1,8 +1,6 @@
 //! The checked-in documents must match the declarations. `UPDATE=1` writes them again; review the
 //! difference.
 
-#![allow(clippy::unwrap_used, reason = "tests say so by failing")]
-
 use std::path::Path;
 
 fn compare(file: &str, made: &str) {
@@ -29,6 +27,11 @@ fn the_reference_is_what_the_declarations_say() {
 }
 
 #[test]
+fn the_examples_are_what_the_declarations_say() {
+    compare("EXAMPLES.md", &contract::example::markdown(contract::PUBLISHED));
+}
+
+#[test]
 fn the_events_of_webhooks_are_what_the_declarations_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/WEBHOOKS.md");
     let kept = std::fs::read_to_string(path).unwrap();
@@ -47,6 +50,40 @@ fn every_function_is_documented() {
         let summary = function.summary();
         assert!(summary.len() > 5 && summary.ends_with('.'), "{}: {summary:?}", function.name);
     }
+}
+
+#[test]
+fn every_field_is_explained() {
+    fn look(at: &str, value: &serde_json::Value, without: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(object) => {
+                let properties = object.get("properties").and_then(|fields| fields.as_object());
+                for (name, schema) in properties.into_iter().flatten() {
+                    let told = schema["description"].as_str().unwrap_or_default();
+                    // The envelope of every reply.
+                    if told.len() < 5 && name != "result" {
+                        without.push(format!("{at}.{name}"));
+                    }
+                }
+                object.values().for_each(|inner| look(at, inner, without));
+            }
+            serde_json::Value::Array(items) => {
+                items.iter().for_each(|item| look(at, item, without));
+            }
+            _ => {}
+        }
+    }
+    let document = contract::openapi::document("http://127.0.0.1:8080", contract::PUBLISHED);
+    let mut without = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        look(path, operations, &mut without);
+    }
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        look(name, schema, &mut without);
+    }
+    without.sort();
+    without.dedup();
+    assert!(without.is_empty(), "{} fields need a doc comment: {without:#?}", without.len());
 }
 
 #[test]

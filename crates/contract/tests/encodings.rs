@@ -1,7 +1,5 @@
 //! Ids, timestamps, cursors and text survive a round trip, and wrong input is refused.
 
-#![allow(clippy::unwrap_used, reason = "tests say so by failing")]
-
 use contract::{
     Cursor, Email, Id, Limit, Patch, ProjectId, Timestamp, UserId, VersionName,
     authentication::UpdateProfile, params,

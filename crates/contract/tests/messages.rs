@@ -1,13 +1,6 @@
 //! What callers are told of wrong parameters, for every function and endpoint: wrong values are made
 //! from the schemas.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests say so by failing"
-)]
-
 use contract::{
     Fault, FieldProblem, Operation, Route, Server, Serves, authentication::RegisterUser,
     checkouts::CreateCheckout, params,

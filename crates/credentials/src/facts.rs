@@ -156,6 +156,17 @@ pub struct ProfileFacts {
     pub aps_environment: Option<String>,
 }
 
+/// Where an app can be installed, by the profile in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstallsOn {
+    /// Which devices.
+    pub kind: ProfileKind,
+    /// The UDIDs of the devices. None for the App Store and in-house.
+    pub devices: Vec<String>,
+    /// When the app stops working, but for those of the App Store.
+    pub expires_at: Timestamp,
+}
+
 /// Where apps can be installed that have a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -39,7 +39,7 @@ use contract::Timestamp;
 
 pub use facts::{
     AndroidKeystore, AppStoreConnectKey, AppleCertificate, CertificateFacts, Facts,
-    GoogleServiceAccount, IosSigning, KeyKind, ProfileFacts, ProfileKind,
+    GoogleServiceAccount, InstallsOn, IosSigning, KeyKind, ProfileFacts, ProfileKind,
 };
 pub use looks::Looks;
 pub use refusal::{File, Refusal};
@@ -132,6 +132,12 @@ pub fn open(upload: UploadedFiles, now: Timestamp) -> Result<Opened, Refusal> {
     // The parsers of other crates read bytes of strangers here. A panic in one must become an answer.
     catch_unwind(AssertUnwindSafe(|| open_files(upload, now)))
         .unwrap_or(Err(Refusal::Unreadable { file: upload.main_file() }))
+}
+
+/// Where an app can be installed, by the profile in it. `None`: it is no profile that says so.
+pub fn installs_on(profile: &[u8]) -> Option<InstallsOn> {
+    // As in `open`.
+    catch_unwind(|| profile::installs_on(profile)).unwrap_or_default()
 }
 
 fn open_files(upload: UploadedFiles, now: Timestamp) -> Result<Opened, Refusal> {

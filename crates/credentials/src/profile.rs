@@ -11,13 +11,15 @@ use plist::{Dictionary, Value};
 
 use crate::ber;
 use crate::certificate::printable;
-use crate::facts::{ProfileFacts, ProfileKind};
+use crate::facts::{InstallsOn, ProfileFacts, ProfileKind};
 use crate::identity::check_size;
 use crate::looks::Looks;
 use crate::refusal::{File, Refusal, quote};
 
 /// Most levels of a list. Profiles have four.
 const MAX_DEPTH: usize = 16;
+/// The devices on which an app can be installed, by their UDID.
+const DEVICES: &str = "ProvisionedDevices";
 /// Longest text that is kept, in characters.
 const LONGEST_TEXT: usize = 255;
 
@@ -32,26 +34,7 @@ pub(crate) struct Profile {
 
 impl Profile {
     pub(crate) fn open(bytes: &[u8]) -> Result<Self, Refusal> {
-        check_size(File::Profile, bytes)?;
-        let not_a_profile = || Refusal::NotAProfile { looks: Looks::of(bytes) };
-        let der = ber::to_der(bytes).ok_or_else(not_a_profile)?;
-        let content = cms::open_enclosed(&der).map_err(|error| match error {
-            CmsError::Malformed if Looks::of(bytes) == Looks::SignedMessage => {
-                Refusal::Damaged { file: File::Profile }
-            }
-            CmsError::Malformed => not_a_profile(),
-            CmsError::Unsupported => Refusal::UnsupportedSignature,
-            CmsError::OtherMessage | CmsError::Forged => Refusal::ProfileAltered,
-        })?;
-        let fields = read_list(content).ok_or_else(|| {
-            let looks = Looks::of(content);
-            if looks == Looks::PropertyList {
-                Refusal::Damaged { file: File::Profile }
-            } else {
-                not_a_profile()
-            }
-        })?;
-        Self::read(&Fields(&fields))
+        Self::read(&Fields(&content(bytes)?))
     }
 
     fn read(fields: &Fields) -> Result<Self, Refusal> {
@@ -71,16 +54,6 @@ impl Profile {
             return Err(missing("certificates")());
         }
         let get_task_allow = entitlements.flag("get-task-allow");
-        let devices = fields.0.get("ProvisionedDevices").and_then(Value::as_array);
-        let kind = if fields.flag("ProvisionsAllDevices") {
-            ProfileKind::Enterprise
-        } else if get_task_allow {
-            ProfileKind::Development
-        } else if devices.is_some() {
-            ProfileKind::AdHoc
-        } else {
-            ProfileKind::AppStore
-        };
         let facts = ProfileFacts {
             name: fields.text("Name").ok_or_else(missing("name"))?,
             uuid: fields.text("UUID").ok_or_else(missing("UUID"))?,
@@ -91,8 +64,8 @@ impl Profile {
                 .ok_or_else(missing("team"))?,
             team_name: fields.text("TeamName"),
             bundle_id: bundle_id.to_owned(),
-            kind,
-            devices: devices.map_or(0, |devices| devices.len() as u64),
+            kind: kind(fields, get_task_allow),
+            devices: fields.all(DEVICES).count() as u64,
             created_at: fields.moment("CreationDate"),
             expires_at: fields.moment("ExpirationDate").ok_or_else(missing("date of expiry"))?,
             get_task_allow,
@@ -117,6 +90,53 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+/// See [`crate::installs_on`].
+pub(crate) fn installs_on(profile: &[u8]) -> Option<InstallsOn> {
+    let fields = content(profile).ok()?;
+    let fields = Fields(&fields);
+    let entitlements = fields.0.get("Entitlements").and_then(Value::as_dictionary)?;
+    Some(InstallsOn {
+        kind: kind(&fields, Fields(entitlements).flag("get-task-allow")),
+        devices: fields.all(DEVICES).filter_map(Value::as_string).map(short).collect(),
+        expires_at: fields.moment("ExpirationDate")?,
+    })
+}
+
+fn kind(fields: &Fields, get_task_allow: bool) -> ProfileKind {
+    if fields.flag("ProvisionsAllDevices") {
+        ProfileKind::Enterprise
+    } else if get_task_allow {
+        ProfileKind::Development
+    } else if fields.0.contains_key(DEVICES) {
+        ProfileKind::AdHoc
+    } else {
+        ProfileKind::AppStore
+    }
+}
+
+/// The property list in a profile, whose signature covers it.
+fn content(bytes: &[u8]) -> Result<Dictionary, Refusal> {
+    check_size(File::Profile, bytes)?;
+    let not_a_profile = || Refusal::NotAProfile { looks: Looks::of(bytes) };
+    let der = ber::to_der(bytes).ok_or_else(not_a_profile)?;
+    let content = cms::open_enclosed(&der).map_err(|error| match error {
+        CmsError::Malformed if Looks::of(bytes) == Looks::SignedMessage => {
+            Refusal::Damaged { file: File::Profile }
+        }
+        CmsError::Malformed => not_a_profile(),
+        CmsError::Unsupported => Refusal::UnsupportedSignature,
+        CmsError::OtherMessage | CmsError::Forged => Refusal::ProfileAltered,
+    })?;
+    read_list(content).ok_or_else(|| {
+        let looks = Looks::of(content);
+        if looks == Looks::PropertyList {
+            Refusal::Damaged { file: File::Profile }
+        } else {
+            not_a_profile()
+        }
+    })
 }
 
 /// The dictionary at the top of a list in XML.

@@ -1,17 +1,13 @@
 //! Hostile files are answered, without a panic and without much work.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use credentials::{File, MAX_FILE, Refusal, UploadedFiles, open};
 use proptest::prelude::*;
 use serde_json::json;
-use support::ios::{APP_STORE, PASSWORD, folder};
-use support::{P256, der, now};
+use test_support::credential_files::ios::{APP_STORE, PASSWORD, folder};
+use test_support::credential_files::{P256, der, now};
 
 /// A good file, and how it is uploaded.
 struct Sample {
@@ -71,7 +67,7 @@ impl Samples {
             File::Profile => {
                 UploadedFiles::IosSigning { p12: &self.p12, password: PASSWORD, profile: bytes }
             }
-            File::Keystore => support::keystore(bytes, "p"),
+            File::Keystore => test_support::credential_files::keystore(bytes, "p"),
             File::P8 => UploadedFiles::AppStoreConnectKey {
                 p8: bytes,
                 file_name: Some("AuthKey_2X9R4HXF34.p8"),

@@ -1,12 +1,10 @@
 //! Certificates and provisioning profiles for iOS.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
 use credentials::{AppleCertificate, Facts, IosSigning, Opened, ProfileKind, UploadedFiles};
-use support::ios::{APP_STORE, DEVICES, PASSWORD, Profile, TEAM, folder, issue, sign, signing};
-use support::{Folder, RSA, code, der, now, open, years_later};
+use test_support::credential_files::ios::{
+    APP_STORE, DEVICES, PASSWORD, Profile, TEAM, folder, issue, sign, signing,
+};
+use test_support::credential_files::{Folder, RSA, code, der, now, open, years_later};
 
 fn ios(opened: Opened) -> IosSigning {
     match opened.facts {

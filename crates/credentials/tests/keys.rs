@@ -1,12 +1,8 @@
 //! Keys of App Store Connect and of Google service accounts.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
 use credentials::{AppStoreConnectKey, Facts, KeyKind, UploadedFiles, Warning};
 use serde_json::{Value, json};
-use support::{Folder, code, open};
+use test_support::credential_files::{Folder, code, open};
 
 const KEY_ID: &str = "2X9R4HXF34";
 const ISSUER: &str = "57246542-96fe-1a63-e053-0824d011072a";
@@ -22,7 +18,7 @@ fn p8(bytes: &[u8]) -> UploadedFiles<'_> {
 
 /// Keys of several kinds, in PEM.
 fn folder() -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.sh("openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out p256.pem
          openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -out p384.pem
          openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out rsa.pem 2>&1

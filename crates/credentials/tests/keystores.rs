@@ -1,11 +1,9 @@
 //! Keystores that `openssl` and `keytool` make are judged as these tools judge them.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
 use credentials::{AndroidKeystore, Facts, KeyKind, Opened, Refusal, UploadedFiles, Warning};
-use support::{Folder, P256, RSA, code, der, keystore, now, open, years_later};
+use test_support::credential_files::{
+    Folder, P256, RSA, code, der, keystore, now, open, years_later,
+};
 
 const SUBJECT: &str = "/C=DE/O=Example/CN=Example App";
 
@@ -60,7 +58,7 @@ fn compare_with_openssl(folder: &Folder, name: &str, password: &str) -> AndroidK
 
 #[test]
 fn keystores_of_openssl_are_read_with_every_encryption() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     let makes = [
         ("", true),
@@ -87,7 +85,7 @@ fn keystores_of_openssl_are_read_with_every_encryption() {
 
 #[test]
 fn a_password_beyond_ascii_opens_and_is_warned_of() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     let password = "Gänsefüßchen 🔑";
     for make in ["", "-legacy"] {
@@ -112,7 +110,7 @@ fn keystores_of_keytool_are_read() {
         ("-keyalg EC -groupname secp521r1", KeyKind::Ec { bits: 521 }),
     ];
     for (make, kind) in makes {
-        let folder = Folder::new();
+        let folder = Folder::default();
         folder.sh(&format!(
             "keytool -genkeypair {make} -keystore ks.p12 -storepass 'a store password' -alias upload \
              -validity 10000 -dname 'CN=Example App,O=Example,C=DE' 2>&1"
@@ -127,7 +125,7 @@ fn keystores_of_keytool_are_read() {
 
 #[test]
 fn without_a_code_the_encryption_tells_a_wrong_password() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     for make in ["", "-certpbe NONE"] {
         folder.sh(&format!(
@@ -141,7 +139,7 @@ fn without_a_code_the_encryption_tells_a_wrong_password() {
 
 #[test]
 fn both_forms_of_the_empty_password_open() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", P256, SUBJECT);
     folder.sh("openssl pkcs12 -export -inkey app.key -in app.pem -out ks.p12 -passout pass:");
     open(keystore(&folder.read("ks.p12"), "")).unwrap();
@@ -150,7 +148,7 @@ fn both_forms_of_the_empty_password_open() {
 
 #[test]
 fn one_of_several_keys_is_named() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for alias in ["First", "second", "third"] {
         folder.sh(&format!(
             "keytool -genkeypair -keyalg EC -keystore ks.p12 -storepass password -alias {alias} \
@@ -185,7 +183,7 @@ fn one_of_several_keys_is_named() {
 #[test]
 fn java_keystores_are_refused_with_the_command_that_converts_them() {
     for store_type in ["jks", "jceks"] {
-        let folder = Folder::new();
+        let folder = Folder::default();
         folder.sh(&format!(
             "keytool -genkeypair -storetype {store_type} -keyalg RSA -keystore old.jks -storepass storepass \
              -keypass storepass -alias upload -validity 10000 -dname CN=Old 2>&1"
@@ -203,9 +201,31 @@ fn java_keystores_are_refused_with_the_command_that_converts_them() {
     }
 }
 
+/// One wrong password in 256 decrypts to bytes whose padding is valid.
+#[test]
+fn no_wrong_password_is_taken_for_a_damaged_key() {
+    let folder = Folder::default();
+    folder.self_signed("app", RSA, SUBJECT);
+    folder.sh(
+        "openssl pkcs8 -topk8 -in app.key -outform DER -v2 aes-256-cbc -iter 1 -passout pass:keypass -out key
+         openssl x509 -in app.pem -outform DER -out certificate",
+    );
+    let file = der::pkcs12(&folder.read("key"), &folder.read("certificate"));
+    for number in 0..3000 {
+        let wrong = format!("wrong {number}");
+        let upload = UploadedFiles::AndroidKeystore {
+            keystore: &file,
+            password: "storepass",
+            alias: None,
+            key_password: Some(&wrong),
+        };
+        assert_eq!(code(upload), "wrongKeyPassword", "{wrong}");
+    }
+}
+
 #[test]
 fn a_key_may_have_a_password_of_its_own() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     folder.sh(
         "openssl pkcs8 -topk8 -in app.key -outform DER -v2 aes-256-cbc -passout pass:keypass -out key
@@ -241,7 +261,7 @@ fn a_key_may_have_a_password_of_its_own() {
 
 #[test]
 fn the_key_must_belong_to_the_certificate() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for key in [RSA, P256, "rsa:1024"] {
         folder.self_signed("app", key, SUBJECT);
         folder.self_signed("other", key, SUBJECT);
@@ -257,7 +277,7 @@ fn the_key_must_belong_to_the_certificate() {
 
 #[test]
 fn a_key_without_encryption_is_for_openssl_only() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     folder.sh("openssl pkcs12 -export -keypbe NONE -inkey app.key -in app.pem -out ks.p12 -passout pass:p");
     assert_eq!(code(keystore(&folder.read("ks.p12"), "p")), "keyNotEncrypted");
@@ -267,7 +287,7 @@ fn a_key_without_encryption_is_for_openssl_only() {
 
 #[test]
 fn a_keystore_needs_a_key_and_a_certificate() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     folder.sh("openssl pkcs12 -export -nokeys -in app.pem -out no-key.p12 -passout pass:p
          openssl pkcs12 -export -nocerts -inkey app.key -out no-certificate.p12 -passout pass:p
@@ -279,7 +299,7 @@ fn a_keystore_needs_a_key_and_a_certificate() {
 
 #[test]
 fn certificates_are_valid_for_a_time() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.sh(
         "openssl req -x509 -newkey rsa:2048 -nodes -days 20 -keyout app.key -out app.pem -subj /CN=A 2>&1
          openssl pkcs12 -export -inkey app.key -in app.pem -out ks.p12 -passout pass:p",
@@ -303,7 +323,7 @@ fn certificates_are_valid_for_a_time() {
 
 #[test]
 fn a_certificate_without_an_end_can_be_told() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     folder.write("ca.cnf", "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=optional\n");
     folder.sh(
@@ -319,7 +339,7 @@ fn a_certificate_without_an_end_can_be_told() {
 
 #[test]
 fn keys_for_debugging_and_of_other_algorithms_are_told() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let cases = [
         (RSA, "/C=US/O=Android/CN=Android Debug", Err("debugCertificate")),
         ("rsa:1024", SUBJECT, Ok(vec![Warning::WeakKey { bits: 1024 }])),
@@ -337,7 +357,7 @@ fn keys_for_debugging_and_of_other_algorithms_are_told() {
 
 #[test]
 fn what_is_no_pkcs12_is_named() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     folder.sh(
         "openssl x509 -in app.pem -outform DER -out app.cer
@@ -369,7 +389,7 @@ fn what_is_no_pkcs12_is_named() {
 
 #[test]
 fn ber_is_read_as_openssl_reads_it() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", RSA, SUBJECT);
     folder.sh("openssl pkcs12 -export -inkey app.key -in app.pem -out der.p12 -passout pass:p");
     let ber = der::to_ber(&folder.read("der.p12"));
@@ -381,7 +401,7 @@ fn ber_is_read_as_openssl_reads_it() {
 
 #[test]
 fn a_file_may_not_ask_for_endless_work() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.self_signed("app", P256, SUBJECT);
     for (make, rounds) in [("", 2048_u16), ("-legacy", 2048), ("-nomac", 2048)] {
         folder.sh(&format!(
@@ -401,7 +421,7 @@ fn the_keystore_of_the_fixtures_opens() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/fixtures/throwaway.p12");
     let facts = android(open(keystore(&std::fs::read(path).unwrap(), "throwaway")).unwrap());
     let listed =
-        Folder::new().sh(&format!("keytool -list -v -keystore {path} -storepass throwaway"));
+        Folder::default().sh(&format!("keytool -list -v -keystore {path} -storepass throwaway"));
     let fingerprint = field(&listed, "SHA256:").replace(':', "").to_lowercase();
     assert_eq!(facts.certificate.sha256, fingerprint);
     assert_eq!(facts.alias, "upload");

@@ -1,16 +1,12 @@
 //! Nothing that is printed, logged or stored tells a password or a private key.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
 use std::fmt::Debug;
 
 use credentials::{Refusal, UploadedFiles};
 use data_encoding::{BASE64, HEXLOWER, HEXUPPER};
 use serde_json::json;
-use support::ios::{APP_STORE, folder};
-use support::{Folder, now};
+use test_support::credential_files::ios::{APP_STORE, folder};
+use test_support::credential_files::{Folder, now};
 
 const PASSWORD: &str = "correct horse battery staple";
 const KEY_PASSWORD: &str = "Tr0ub4dor&3";

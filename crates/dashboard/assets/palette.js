@@ -1,9 +1,6 @@
 // The command palette: Ctrl+K or the Search link opens it, arrows choose, Enter goes. Without this
 // script, the link leads to the same search as a page.
-const dialog = document.createElement("dialog");
-dialog.className = "palette";
-dialog.setAttribute("aria-label", "Search");
-dialog.innerHTML = `<input type="search" role="combobox" aria-label="Pages, projects and functions" aria-expanded="true" aria-controls="palette-places" aria-autocomplete="list" autocomplete="off"><div></div><p class="unseen" role="status"></p>`;
+const dialog = document.importNode(document.querySelector("#palette").content, true).firstElementChild;
 const [input, results, status] = dialog.children;
 const options = () => [...results.querySelectorAll("[role=option]")];
 
@@ -29,7 +26,7 @@ function show(html) {
   const list = results.querySelector("ul");
   list.id = "palette-places";
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Results");
+  list.setAttribute("aria-label", dialog.dataset.results);
   list.querySelectorAll("a").forEach((place, n) => {
     place.id = `palette-place-${n}`;
     place.setAttribute("role", "option");
@@ -37,7 +34,7 @@ function show(html) {
     place.parentElement.setAttribute("role", "presentation");
   });
   const found = options().length;
-  status.textContent = found ? `${found} found` : "Nothing found";
+  status.textContent = found ? dialog.dataset.found.replace("\uFFFC", found) : dialog.dataset.nothing;
   choose(0);
 }
 
@@ -89,7 +86,17 @@ dialog.addEventListener("close", () => { goes = false; });
 dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });
+// Keys for who does not enter anything: `/` searches, `g` and a letter go to a place.
+const PLACES = { h: "/", p: "/projects", o: "/organizations", a: "/activity", t: "/templates", r: "/reference" };
+let went = 0;
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (event.key === "/") open(event);
+  else if (event.key === "g") went = event.timeStamp;
+  else if (PLACES[event.key] && event.timeStamp - went < 1000) location.assign(PLACES[event.key]);
+});
 addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "k") open(event);
 });
-document.querySelector("[data-palette]")?.addEventListener("click", open);
+for (const link of document.querySelectorAll("[data-palette]")) link.addEventListener("click", open);

@@ -6,7 +6,12 @@ const form = document.querySelector("form[data-upload]");
 const file = form.querySelector("input[type=file]");
 const progress = form.querySelector("progress");
 const state = form.querySelector("[role=status]");
+// What this script tells, in the language of the page.
+const say = form.dataset;
 const cancel = form.querySelector("button[type=button]");
+// What is sent again is one change, as long as it is the same file.
+let key;
+let isBusy = false;
 let stopped = new AbortController();
 
 function show(text, share) {
@@ -18,9 +23,9 @@ function show(text, share) {
 // Sends fields of this form to a page of the dashboard, which answers JSON.
 async function ask(address, fields) {
   const token = form.elements.formToken.value;
-  const body = new URLSearchParams({ formToken: token, ...fields });
+  const body = new URLSearchParams({ formToken: token, formKey: key, ...fields });
   const answer = await fetch(address, { method: "POST", body, signal: stopped.signal });
-  const json = await answer.json().catch(() => ({ error: "Sign in again, and choose the file again." }));
+  const json = await answer.json().catch(() => ({ error: say.signIn }));
   if (!answer.ok || json.error) throw new Error(json.error);
   return json;
 }
@@ -30,7 +35,7 @@ async function hashed(chosen, part) {
   for (let at = 0; at < chosen.size; at += part) {
     stopped.signal.throwIfAborted();
     hash.update(new Uint8Array(await chosen.slice(at, at + part).arrayBuffer()));
-    show("Reading the file", (at / chosen.size) * 0.1);
+    show(say.reading, (at / chosen.size) * 0.1);
   }
   return hash.hex();
 }
@@ -39,7 +44,7 @@ async function hashed(chosen, part) {
 async function send(chosen, { uploadUrl, offset, partSize }) {
   for (let at = offset, failures = 0; at < chosen.size; ) {
     const end = Math.min(at + partSize, chosen.size);
-    show(`Sending ${Math.floor((at / chosen.size) * 100)} %`, 0.1 + (at / chosen.size) * 0.85);
+    show(say.sending.replace("\uFFFC", Math.floor((at / chosen.size) * 100)), 0.1 + (at / chosen.size) * 0.85);
     try {
       const headers = { "Content-Range": `bytes ${at}-${end - 1}/${chosen.size}` };
       const answer = await fetch(uploadUrl, { method: "PUT", headers, body: chosen.slice(at, end), signal: stopped.signal });
@@ -49,7 +54,7 @@ async function send(chosen, { uploadUrl, offset, partSize }) {
     } catch (error) {
       stopped.signal.throwIfAborted();
       if (error instanceof Refusal || ++failures > 8) throw error;
-      show("The connection broke; trying again", 0.1 + (at / chosen.size) * 0.85);
+      show(say.again, 0.1 + (at / chosen.size) * 0.85);
       await new Promise((go) => setTimeout(go, 2 ** failures * 250));
       const head = await fetch(uploadUrl, { method: "HEAD", signal: stopped.signal }).catch(() => undefined);
       if (head?.ok) at = Number(head.headers.get("Upload-Offset"));
@@ -60,21 +65,30 @@ async function send(chosen, { uploadUrl, offset, partSize }) {
 class Refusal extends Error {}
 
 async function upload(chosen) {
+  if (isBusy) return;
+  isBusy = true;
+  key = `${form.elements.formKey.value}-${chosen.name}-${chosen.size}`.slice(0, 200);
   stopped = new AbortController();
   try {
     const sha256 = await hashed(chosen, 8 << 20);
     const fields = { fileName: chosen.name, size: chosen.size, sha256 };
     const opened = await ask(`${form.action}/open`, fields);
     if (opened.uploadUrl) await send(chosen, opened);
-    show("Verifying", 0.97);
+    show(say.verifying, 0.97);
     await ask(`/artifacts/${opened.artifactId}/finalize`, { sha256 });
     location.assign(`/artifacts/${opened.artifactId}`);
   } catch (error) {
-    show(stopped.signal.aborted ? "Stopped. Choose the file again to go on." : error.message || "The upload failed. Choose the file again to go on.");
+    show(stopped.signal.aborted ? say.stopped : error.message || say.failed);
     for (const button of form.querySelectorAll("button")) button.disabled = false;
+    file.value = "";
+  } finally {
+    isBusy = false;
   }
 }
 
+// What is chosen is sent at once, so the button has nothing to do. Its place stays, so that nothing moves.
+form.querySelector("button:not([type])").style.visibility = "hidden";
+file.addEventListener("change", () => file.files[0] && upload(file.files[0]));
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   if (file.files[0]) upload(file.files[0]);

@@ -1,4 +1,5 @@
-//! The stylesheet and the scripts. Their addresses contain the hash of all of them, so browsers keep
+//! The stylesheet, the scripts, the icon and the font, which is Inter, cut to Latin letters. Its license
+//! stands beside it. Their addresses contain the hash of all of them, so browsers keep
 //! them for as long as they are the same, and scripts find each other.
 
 use actix_web::{HttpResponse, http::header, web};
@@ -10,11 +11,13 @@ use std::sync::LazyLock;
 struct Asset {
     name: &'static str,
     kind: &'static str,
-    content: &'static str,
+    content: &'static [u8],
 }
 
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+const ICON: &str = "image/svg+xml";
+const FONT: &str = "font/woff2";
 
 /// Each file is one row: its name in the folder `assets`, and its media type.
 macro_rules! assets {
@@ -22,13 +25,15 @@ macro_rules! assets {
         static ALL: &[Asset] = &[$(Asset {
             name: $name,
             kind: $kind,
-            content: include_str!(concat!("../assets/", $name)),
+            content: include_bytes!(concat!("../assets/", $name)),
         }),+];
     };
 }
 
 assets! {
     "style.css": STYLE,
+    "icon.svg": ICON,
+    "inter.woff2": FONT,
     "site.js": SCRIPT,
     "live.js": SCRIPT,
     "palette.js": SCRIPT,

@@ -1,5 +1,6 @@
 //! Charts of measurements over time, drawn as SVG on the server.
 
+use crate::{frame::View, text::ago};
 use contract::Timestamp;
 use std::{fmt::Write, time::Duration};
 
@@ -10,29 +11,49 @@ pub const HEIGHT: u32 = 120;
 /// The columns of a chart. Of the samples in one column, it shows the highest.
 const COLUMNS: usize = 240;
 
+/// The parts of the time for which a chart names the highest value.
+const PARTS: usize = 24;
+
+/// A part of the time of a chart, with its highest value.
+pub struct Part {
+    /// Where it begins, in units of the chart.
+    pub x: u32,
+    /// When it begins, such as `7 hours ago`.
+    pub when: String,
+    /// The value, as people read it.
+    pub value: String,
+}
+
 /// One line over a time that ends now.
 pub struct Chart {
     /// What is measured.
-    pub label: &'static str,
+    pub label: String,
     /// The highest value, as people read it.
     pub highest: String,
     /// The last value, as people read it.
     pub last: String,
+    /// The value at the top edge, as people read it.
+    pub top: String,
     /// The path of the line: one piece for each time without gaps.
     pub path: String,
+    /// The parts of the time that have a value, the oldest first.
+    pub parts: Vec<Part>,
 }
+
+/// The width of a part, in units of the chart.
+pub const PART: u32 = WIDTH / PARTS as u32;
 
 impl Chart {
     /// Draws samples. `most` is the value at the top edge, unless a sample is higher. `None` without
     /// samples.
     pub fn draw(
-        label: &'static str,
+        label: String,
         samples: impl IntoIterator<Item = (Timestamp, f64)>,
-        (now, over): (Timestamp, Duration),
+        (view, over): (View, Duration),
         most: f64,
         words: impl Fn(f64) -> String,
     ) -> Option<Chart> {
-        let mut columns = [None; COLUMNS];
+        let (now, mut columns) = (view.now, [None; COLUMNS]);
         let mut last = None;
         for (at, value) in samples {
             let age = now.since(at);
@@ -60,7 +81,15 @@ impl Chart {
             }
             is_drawing = column.is_some();
         }
-        Some(Chart { label, highest: words(highest), last: words(last?), path })
+        let parts = columns.chunks(COLUMNS / PARTS).enumerate().filter_map(|(n, columns)| {
+            let value = columns.iter().flatten().copied().reduce(f64::max)?;
+            let begun = over.mul_f64(1.0 - n as f64 / PARTS as f64);
+            let (x, when) = (PART * n as u32, ago(&view.messages, now - begun, now));
+            Some(Part { x, when, value: words(value) })
+        });
+        let parts = parts.collect();
+        let (highest, last, top) = (words(highest), words(last?), words(top));
+        Some(Chart { label, highest, last, top, path, parts })
     }
 }
 
@@ -72,7 +101,10 @@ mod tests {
         let now = Timestamp::from_millis(1_800_000_000_000);
         let before = |seconds: &u64| now - Duration::from_secs(*seconds);
         let samples: Vec<_> = samples.iter().map(|(age, value)| (before(age), *value)).collect();
-        Chart::draw("CPU", samples, (now, Duration::from_secs(240)), most, |v| format!("{v} %"))
+        let view = View { messages: messages::Messages::default(), now };
+        Chart::draw("CPU".to_owned(), samples, (view, Duration::from_secs(240)), most, |v| {
+            format!("{v} %")
+        })
     }
 
     #[test]
@@ -82,6 +114,8 @@ mod tests {
         let chart = drawn(&[(240, 50.0), (239, 100.0), (1, 25.0)], 0.0).unwrap();
         assert_eq!(chart.path, "M0.0 60.0h.1L2.5 0.0M600.0 90.0h.1");
         assert_eq!((chart.highest.as_str(), chart.last.as_str()), ("100 %", "25 %"));
+        let parts: Vec<_> = chart.parts.iter().map(|part| (part.x, part.value.as_str())).collect();
+        assert_eq!(parts, [(0, "100 %"), (575, "25 %")]);
         // The highest of one column, below the edge that the call gave.
         let chart = drawn(&[(0, 10.0), (0, 30.0), (0, 20.0)], 60.0).unwrap();
         assert_eq!(chart.path, "M600.0 60.0h.1");

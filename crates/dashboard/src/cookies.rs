@@ -1,9 +1,9 @@
-//! The cookies of the pages: the session of the person, and a note for the next page.
+//! The cookies of the pages: the session of the person, a note for the next page, and the theme.
 //!
 //! The prefix `__Host-` makes browsers keep the cookies to this very host, over https only; browsers
 //! treat this machine itself like https.
 
-use crate::response::{Note, Tone};
+use crate::{response::Note, theme::Theme, tone::Tone};
 use actix_web::{
     HttpRequest,
     cookie::{Cookie, SameSite, time::Duration},
@@ -15,14 +15,18 @@ use data_encoding::BASE64URL_NOPAD;
 const SESSION: &str = "__Host-svc-session";
 /// What the last form did, for the next page.
 const NOTE: &str = "__Host-svc-note";
+/// The theme that the person chose.
+const THEME: &str = "__Host-svc-theme";
 /// The most characters of a note: a browser keeps cookies of 4 KiB.
 const LONGEST_NOTE: usize = 600;
 /// The last character of a note in its cookie tells its tone.
 const GOOD: char = '+';
-const PLAIN: char = '.';
+const BUSY: char = '.';
 const BAD: char = '-';
 /// How long a browser keeps a session, in days. The service ends sessions earlier or later itself.
 const KEPT_FOR: i64 = 90;
+/// How long a browser keeps a theme, in days.
+const THEME_KEPT_FOR: i64 = 365;
 
 fn cookie(name: &'static str, value: String, kept_for: Duration) -> Cookie<'static> {
     Cookie::build(name, value)
@@ -68,7 +72,7 @@ pub fn note(req: &HttpRequest) -> Option<Note> {
     let tone = match note.pop()? {
         GOOD => Tone::Good,
         BAD => Tone::Bad,
-        _ => Tone::Plain,
+        _ => Tone::Busy,
     };
     Some(Note { text: note, tone })
 }
@@ -78,7 +82,7 @@ pub fn noted(note: &Note) -> Cookie<'static> {
     let mut text: String = note.text.chars().take(LONGEST_NOTE).collect();
     text.push(match note.tone {
         Tone::Good => GOOD,
-        Tone::Plain => PLAIN,
+        Tone::Busy | Tone::Warn | Tone::Idle => BUSY,
         Tone::Bad => BAD,
     });
     cookie(NOTE, BASE64URL_NOPAD.encode(text.as_bytes()), Duration::minutes(1))
@@ -87,6 +91,16 @@ pub fn noted(note: &Note) -> Cookie<'static> {
 /// Forgets the note, which was shown.
 pub fn shown() -> Cookie<'static> {
     cookie(NOTE, String::new(), Duration::ZERO)
+}
+
+/// The theme that the person chose.
+pub fn theme(req: &HttpRequest) -> Theme {
+    value(req, THEME).and_then(|name| Theme::named(&name)).unwrap_or_default()
+}
+
+/// Keeps a theme.
+pub fn themed(theme: Theme) -> Cookie<'static> {
+    cookie(THEME, theme.name().to_owned(), Duration::days(THEME_KEPT_FOR))
 }
 
 #[cfg(test)]

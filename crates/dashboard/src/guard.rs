@@ -33,7 +33,7 @@ const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 fn policy(site: &Site) -> Option<HeaderValue> {
     let service = url::Url::parse(&site.settings.api_url).ok()?.origin().ascii_serialization();
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
          connect-src 'self' {service}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     );
     HeaderValue::from_str(&policy).ok()
@@ -148,7 +148,7 @@ async fn refusal_page(visitor: &Visitor, fault: Fault) -> HttpResponse {
     let made = match fault {
         Fault::Unauthenticated(_) => {
             let form = visitor.request().extensions().get::<Form>().cloned();
-            sign_in::again(visitor, form)
+            sign_in::again(visitor, form).await
         }
         fault => errors::page_of(visitor, &fault).await,
     };

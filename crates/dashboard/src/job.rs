@@ -3,14 +3,16 @@
 
 use crate::{
     form::{Form, value},
+    frame::{Frame, View},
     live::{self, Next, Update},
     pages::id,
-    response::{Frame, Note, PageResult, Refused, done, form_page},
+    response::{Note, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::{Cursor, Fault, Function, Operation, Timestamp};
+use contract::{Cursor, Fault, Function, Operation};
+use messages::Messages;
 use serde::Deserialize;
 use std::{fmt::Display, str::FromStr, time::Duration};
 
@@ -23,7 +25,7 @@ pub trait Job: Template + Display + Sized + 'static {
 
     /// The address above those of all jobs of this kind.
     const ABOVE: &'static str;
-    /// What such a job is called.
+    /// What such a job is called in refusals.
     const NOUN: &'static str;
     /// The pause between two readings of its state or of its log.
     const INTERVAL: Duration;
@@ -32,13 +34,16 @@ pub trait Job: Template + Display + Sized + 'static {
     fn get_log(id: Self::Id, cursor: Option<Cursor>) -> Self::GetLog;
     fn cancel(id: Self::Id) -> Self::Cancel;
 
-    fn new(job: <Self::Get as Operation>::Reply, now: Timestamp) -> Self;
+    fn new(job: <Self::Get as Operation>::Reply, frame: View) -> Self;
     fn log_part(reply: <Self::GetLog as Operation>::Reply) -> LogPart;
     /// What a person is told who cancelled it.
-    fn cancelled(reply: <Self::Cancel as Operation>::Reply) -> Note;
+    fn cancelled(say: Messages, reply: <Self::Cancel as Operation>::Reply) -> Note;
 
     /// Whether its state stays as it is.
     fn has_ended(&self) -> bool;
+
+    /// What the button says that cancels it.
+    fn cancel_label(&self, say: &Messages) -> String;
 
     fn may_be_cancelled(&self) -> bool {
         !self.has_ended()
@@ -109,7 +114,7 @@ pub async fn show<J: Job>(visitor: Visitor, path: web::Path<String>) -> PageResu
 }
 
 async fn show_with<J: Job>(visitor: &Visitor, id: J::Id, form: Form) -> PageResult {
-    let job = J::new(visitor.read(&J::get(id)).await?, visitor.now());
+    let job = J::new(visitor.read(&J::get(id)).await?, visitor.view());
     let log = Log::read::<J>(visitor, id, "").await?;
     let frame = job.frame(visitor).await?;
     form_page(&form.clone(), &JobPage { frame, address: J::address(id), job, log, form })
@@ -119,7 +124,7 @@ async fn show_with<J: Job>(visitor: &Visitor, id: J::Id, form: Form) -> PageResu
 pub async fn follow_state<J: Job>(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let id: J::Id = id(path, J::NOUN)?;
     live::stream(visitor, J::INTERVAL, async move |visitor, last| {
-        let job = J::new(visitor.read(&J::get(id)).await?, visitor.now());
+        let job = J::new(visitor.read(&J::get(id)).await?, visitor.view());
         let next = if job.has_ended() { Next::Never } else { Next::Later };
         live::replaced(&job, last, next)
     })
@@ -157,7 +162,7 @@ pub async fn follow_log<J: Job>(
 pub async fn cancel<J: Job>(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let id: J::Id = id(path, J::NOUN)?;
     match visitor.send(&form, |_| Ok(J::cancel(id))).await {
-        Ok(reply) => done(&J::address(id), J::cancelled(reply)),
+        Ok(reply) => done(&J::address(id), J::cancelled(visitor.say(), reply)),
         Err(fault) => show_with::<J>(&visitor, id, form.refused(fault)).await,
     }
 }

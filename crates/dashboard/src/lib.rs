@@ -6,12 +6,15 @@
 //!
 //! - [`visitor`] reads who looks, and calls functions for them.
 //! - [`form`] reads what they send, and shows it again when it is refused.
+//! - [`frame`] is what all pages show around their content, with the menu in [`side`].
 //! - [`guard`] checks the host and the origin of each request, and puts the security headers and the
 //!   pages of errors on each response.
 //! - [`list`] reads the part of a long list that a page shows.
 //! - [`live`] sends what changes while a page is open.
 //! - [`job`] shows builds and deployments, with their logs as they grow.
+//! - [`tone`] gives each state a colour and a mark.
 //! - [`pages`] has one module for each group of pages.
+//! - [`public`] are the pages for people who have no account, which the program serves.
 //!
 //! Every page works without scripts. Where a command does the same, the page names it.
 
@@ -19,15 +22,22 @@ mod arriving;
 mod assets;
 mod chart;
 mod cookies;
+mod deeds;
 mod files;
 mod form;
+mod frame;
 mod guard;
+mod icon;
 mod job;
 mod list;
 mod live;
 mod pages;
+pub mod public;
 mod response;
+mod side;
 mod text;
+mod theme;
+mod tone;
 mod visitor;
 
 use actix_web::{dev::RequestHead, http::header::HeaderMap, middleware::from_fn, web};
@@ -116,19 +126,10 @@ pub struct Settings {
     /// Whether the service has a mail server. Without one, its operator finds the mails in the log.
     pub sends_mail: bool,
     pub registration: Registration,
-}
-
-impl Settings {
     /// Whether browsers keep a session: over https, or on the machine itself.
-    fn keeps_sessions(&self) -> bool {
-        let is_local = match self.url.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
-        self.url.scheme() == "https" || is_local
-    }
+    pub keeps_sessions: bool,
+    /// Whether only this machine reaches the service.
+    pub is_only_here: bool,
 }
 
 /// One worker's pages.
@@ -145,6 +146,7 @@ pub fn configure(service: Rc<dyn Service>, settings: Settings, app: &mut web::Se
             .app_data(site)
             .wrap(from_fn(guard::guard))
             .configure(assets::configure)
+            .configure(theme::configure)
             .configure(pages::configure)
             .default_service(web::to(pages::nothing_here)),
     );

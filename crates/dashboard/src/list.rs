@@ -2,6 +2,7 @@
 
 use crate::{form::Form, response::Refused, visitor::Visitor};
 use contract::{Fault, Function, Page};
+use messages::Messages;
 
 /// The name of the field that says which part of a list is shown.
 pub const CURSOR: &str = "cursor";
@@ -59,14 +60,12 @@ impl Rest {
     }
 
     /// How much of the list is shown, such as `50 of 500`.
-    pub fn words(&self) -> String {
+    pub fn words(&self, say: &Messages) -> String {
         match self.total {
-            Some(all) if all >= Page::<()>::MOST_COUNTED => {
-                format!("{} of 1,000 or more", self.shown)
-            }
-            Some(all) => format!("{} of {all}", self.shown),
-            None if self.shown == 0 => "Nothing in this part".to_owned(),
-            None => format!("{} in this part", self.shown),
+            Some(all) if all >= Page::<()>::MOST_COUNTED => say.shown_of_many(self.shown),
+            Some(all) => say.part_of(self.shown, all),
+            None if self.shown == 0 => say.nothing_in_this_part(),
+            None => say.shown_in_this_part(self.shown),
         }
     }
 }
@@ -119,12 +118,21 @@ mod tests {
             Rest::of(&page, "/", &Form::filled(fields))
         };
         let first = part(Some(500), Some("k"), &[("query", ""), (CURSOR, "")]);
-        assert_eq!((first.words().as_str(), first.first.is_some()), ("50 of 500", false));
+        assert_eq!(
+            (first.words(&Messages::default()).as_str(), first.first.is_some()),
+            ("50 of 500", false)
+        );
         assert_eq!(first.next.as_deref(), Some("/?cursor=6b"));
-        assert_eq!(part(Some(1_000), Some("k"), &[]).words(), "50 of 1,000 or more");
+        assert_eq!(
+            part(Some(1_000), Some("k"), &[]).words(&Messages::default()),
+            "50 of 1,000 or more"
+        );
         let later = part(None, None, &[("query", "a b"), (CURSOR, "6b")]);
         assert_eq!(later.first.as_deref(), Some("/?query=a+b"));
-        assert_eq!((later.words().as_str(), later.next), ("50 in this part", None));
+        assert_eq!(
+            (later.words(&Messages::default()).as_str(), later.next),
+            ("50 in this part", None)
+        );
         assert!(!part(Some(50), None, &[]).is_part());
     }
 }

@@ -1,16 +1,24 @@
 //! Who looks at a page, and the calls that are made for them.
 
-use crate::{CallResponse, CallTarget, ServiceCall, Site, cookies, form::Form, response::Refused};
+use crate::{
+    CallResponse, CallTarget, ServiceCall, Site, cookies,
+    form::Form,
+    frame::{SIGNED_IN, View},
+    public::messages_of,
+    response::Refused,
+};
 use actix_web::{
     FromRequest, HttpMessage, HttpRequest, dev::Payload, http::header::HeaderMap, web::Data,
 };
 use bytes::Bytes;
 use contract::{
-    Fault, Function, Reply, Timestamp,
+    Fault, Function, Limit, Reply, Timestamp,
     authentication::{Caller, GetCurrentUser, User},
+    projects::{GetProjects, Project},
 };
 use data_encoding::BASE64URL_NOPAD;
 use futures_util::stream::LocalBoxStream;
+use messages::Messages;
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
@@ -69,6 +77,21 @@ impl Visitor {
         &self.req
     }
 
+    /// The sentences of the language that the browser asks for.
+    pub fn messages(&self) -> Messages {
+        messages_of(self.req.headers())
+    }
+
+    /// The sentences for those who are signed in.
+    pub fn say(&self) -> Messages {
+        SIGNED_IN
+    }
+
+    /// What the parts of a page for those who are signed in know of it.
+    pub fn view(&self) -> View {
+        View { messages: self.say(), now: self.now() }
+    }
+
     pub fn is_signed_in(&self) -> bool {
         self.session.is_some()
     }
@@ -86,6 +109,13 @@ impl Visitor {
         params: impl FnOnce(&Form) -> Result<F, Fault>,
     ) -> Result<F::Reply, Fault> {
         self.call(&params(form)?, form.key()).await
+    }
+
+    /// The newest projects of the person, at most so many.
+    pub async fn newest_projects(&self, most: u16) -> Result<Vec<Project>, Fault> {
+        let limit = Limit::at_most(most);
+        let newest = GetProjects { organization_id: None, query: None, limit, cursor: None };
+        Ok(self.call(&newest, None).await?.items)
     }
 
     /// Searches with the parameters that `params` reads from a form. If one of them is refused, nothing

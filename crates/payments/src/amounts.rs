@@ -105,9 +105,8 @@ impl Amounts {
             let provider = self.provider();
             match self {
                 Amounts::Paystack => format!(
-                    "{provider} takes no {currency}. It takes {} and {}.",
-                    PAYSTACK_TWO.join(", "),
-                    PAYSTACK_WHOLE.join(", ")
+                    "{provider} takes no {currency}. It takes only {}.",
+                    [&PAYSTACK_TWO[..], &PAYSTACK_WHOLE[..]].concat().join(", ")
                 ),
                 Amounts::Stripe => format!("{provider} takes no {currency}. Use another currency."),
             }

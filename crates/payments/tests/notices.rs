@@ -1,7 +1,5 @@
 //! Notices of providers: what is accepted, and what it is about.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use contract::{Timestamp, checkouts::Reference};
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};

@@ -1,7 +1,7 @@
 //! `.svc/config.json`: which platforms a repository builds, with which commands.
 
 use crate::{
-    CONFIG, Check, FileContent, Files, Findings, Location,
+    CONFIG, Check, FileContent, Files, Findings, Location, PLACEHOLDER,
     document::{DocumentKey, Node, Value},
 };
 use contract::{AppId, apps::Platform, artifacts::ArtifactKind, text::RepositoryName};
@@ -314,6 +314,9 @@ impl<'a> Profiles<'a> {
             let place = Location::of(CONFIG, *line);
             if command.trim().is_empty() {
                 let problem = format!("build.{name}.{profile} is empty");
+                findings.add(Check::ConfigBuild, place, problem);
+            } else if command.contains(PLACEHOLDER) {
+                let problem = format!("build.{name}.{profile} is still what `svc init` wrote");
                 findings.add(Check::ConfigBuild, place, problem);
             }
             if !self.artifact.contains_key(profile) {

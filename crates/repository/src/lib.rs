@@ -31,6 +31,8 @@ use std::{
 pub const PACKAGE: &str = "package.json";
 /// The configuration of builds.
 pub const CONFIG: &str = ".svc/config.json";
+/// What the command of a build says that `svc init` cannot know.
+pub const PLACEHOLDER: &str = "say in .svc/config.json how to build for";
 /// The workflow that builds in the repository's own CI.
 pub const WORKFLOW: &str = ".github/workflows/svc-build.yml";
 

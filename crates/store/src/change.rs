@@ -139,6 +139,9 @@ impl Change {
         let owned = key.clone();
         let merge: MergeFn = Box::new(move |bytes| {
             let before = bytes.map(|b| Stored::<R>::decode(&owned, b)).transpose()?;
+            if let Some(why) = R::refuses(before.as_deref(), &delta) {
+                return Err(StoreError::Refused(why));
+            }
             let mut change = Change::default();
             match R::merge(before.as_deref().cloned(), &delta) {
                 Some(content) => {

@@ -17,6 +17,9 @@ pub enum StoreError {
         /// The claim as [`Record::claims`](crate::Record::claims) spells it.
         claim: String,
     },
+    /// A record takes no such delta, for this reason. Nothing of the change was written.
+    #[error("{0}")]
+    Refused(String),
     /// A newer version of the program wrote the record, the record is damaged, or the disk did not
     /// return it.
     #[error("{0}")]

@@ -179,10 +179,12 @@ impl Store {
     }
 
     /// Returns when readers see every change that was acknowledged before this call, by whichever process
-    /// that shares the rows. Rows in sled have one process, whose readers see a change before it is
-    /// acknowledged, so there is nothing to wait for.
+    /// that shares the rows.
     pub async fn fence(&self) -> Result<(), StoreError> {
-        Ok(())
+        match self.inner.rows.fence() {
+            Some(fence) => fence.await,
+            None => Ok(()),
+        }
     }
 
     /// Reads a record. Readers share the record in the cache; it is not copied.

@@ -24,7 +24,7 @@ impl Lock {
                 let process =
                     if holder.is_empty() { String::new() } else { format!(" (process {holder})") };
                 return Err(StoreError::InUse(format!(
-                    "the data directory {} is in use by another svc{process}: stop that one first, or choose another directory",
+                    "the store {} is in use by another svc{process}: stop that one first, or choose another data directory",
                     directory.display()
                 )));
             }

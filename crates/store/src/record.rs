@@ -157,6 +157,11 @@ pub trait Merge: Record<Content: Clone> {
     type Delta: Send + 'static;
     /// Applies a delta. `None` removes the record.
     fn merge(old: Option<Self::Content>, delta: &Self::Delta) -> Option<Self::Content>;
+    /// Why the stored content takes no such delta: [`StoreError::Refused`], and nothing of the change is
+    /// written.
+    fn refuses(_old: Option<&Self::Content>, _delta: &Self::Delta) -> Option<String> {
+        None
+    }
 }
 
 /// A record as a reader got it. Readers share it. It derefs to the content.

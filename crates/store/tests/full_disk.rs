@@ -2,10 +2,7 @@
 //!
 //! The disk is a small file system in memory, which only root can mount.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
-
+use crate::support::{Text, open};
 use std::{
     fs::{self, File},
     io::Write,
@@ -13,7 +10,6 @@ use std::{
     process::{Command, Stdio},
 };
 use store::{Change, Store, StoreError};
-use support::{Text, open};
 
 /// A file system of 256 MiB.
 struct Disk(tempfile::TempDir);

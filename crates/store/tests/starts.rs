@@ -4,10 +4,7 @@
 //! The kills need strace, which kills a process before its nth call of a kind. This test program
 //! starts itself as the process that is killed.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
-
-mod support;
-
+use crate::support::{Text, open as try_open};
 use std::{
     fs,
     io::Write,
@@ -17,7 +14,6 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 use store::{Change, Store};
-use support::{Text, open as try_open};
 
 /// What the started process does, and in which folder.
 const ROLE: &str = "STORE_TEST_ROLE";
@@ -80,7 +76,12 @@ fn the_process_that_is_killed() {
 
 fn this_program() -> Command {
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["--exact", "the_process_that_is_killed", "--nocapture", "--test-threads=1"]);
+    program.args([
+        "--exact",
+        "starts::the_process_that_is_killed",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
     program
 }
 

@@ -1,8 +1,8 @@
-// The pages, as HTML that works without scripts. Addresses are relative to `prefix`, the path under which a proxy
-// shows this server.
+// The pages, as HTML that works without scripts. Each begins with its visitor: `prefix`, the path under which a proxy
+// shows this server and to which addresses are relative, and `language`.
 const { createHash } = require('node:crypto');
 
-const { SHOP_NAME = 'Shop' } = process.env;
+const { SHOP_NAME } = process.env;
 
 const STYLE = `
 body { font: 1.0625rem/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 40rem; margin: 0 auto; padding: 1rem 1rem 3rem; overflow-wrap: anywhere; }
@@ -35,27 +35,18 @@ const text = value => String(value ?? '').replace(/[&<>"']/g, c => `&#${c.charCo
 const plain = html => String(html ?? '').replace(/<[^>]*>/g, ' ').trim();
 const sentence = words => `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}`;
 
-// An amount in units of which `perUnit` make a unit of the currency.
-const money = (amount, currency, perUnit) => new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount / perUnit);
-// Vendure keeps two decimals for every currency.
-const price = ({ priceWithTax, currencyCode }) => money(priceWithTax, currencyCode, 100);
-// The platform counts in minor units: none for yen, three decimals for dinar.
-function total(amount, currency) {
-  const { maximumFractionDigits } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
-  return money(amount, currency, 10 ** maximumFractionDigits);
-}
-
-function page(prefix, title, body, head = '') {
+function page({ prefix, language }, title, body, head = '') {
+  const shop = text(SHOP_NAME ?? language.say('shop'));
   return `<!doctype html>
-<html lang="en">
+<html lang="${language.tag}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${text(title)} – ${text(SHOP_NAME)}</title>
+<title>${text(title)} – ${shop}</title>
 ${head}<style>${STYLE}</style>
 </head>
 <body>
-<header><a href="${prefix}/">${text(SHOP_NAME)}</a></header>
+<header><a href="${prefix}/">${shop}</a></header>
 <main>
 <h1>${text(title)}</h1>
 ${body}
@@ -65,89 +56,99 @@ ${body}
 `;
 }
 
-const message = (prefix, title, words) => page(prefix, title, `<p>${text(words)}</p>`);
+// `words` are HTML.
+const message = (visitor, title, words) => page(visitor, visitor.language.say(title), `<p>${words}</p>`);
+const say = ({ language }, name) => text(language.say(name));
+// What the platform said, in English.
+function quote({ language }, words) {
+  const said = text(sentence(words));
+  return language.tag === 'en' ? said : `<span lang="en">${said}</span>`;
+}
 
-function list(prefix, products, sells) {
+function list(visitor, products, sells) {
+  const { prefix, language } = visitor;
   const name = product => sells
     ? `<a href="${prefix}/products/${encodeURIComponent(product.slug)}">${text(product.name)}</a>`
     : text(product.name);
   const item = product => `<li id="${text(product.slug)}">${name(product)}
-<b>${text([...new Set(product.variants.map(price))].join(', '))}</b></li>`;
-  const body = products.length ? `<ul class="products">\n${products.map(item).join('\n')}\n</ul>` : '<p>Nothing is for sale yet.</p>';
-  return page(prefix, 'Products', body);
+<b>${text([...new Set(product.variants.map(variant => language.price(variant)))].join(', '))}</b></li>`;
+  const body = products.length ? `<ul class="products">\n${products.map(item).join('\n')}\n</ul>` : `<p>${say(visitor, 'nothing_for_sale')}</p>`;
+  return page(visitor, language.say('products'), body);
 }
 
+// The fields of the address: what they are called in the form, to the browser, and whether they are needed.
 const ADDRESS = [
-  ['line1', 'Street and number', 'address-line1', true],
-  ['line2', 'Apartment, floor (optional)', 'address-line2', false],
-  ['postalCode', 'Postal code (optional)', 'postal-code', false],
-  ['city', 'City', 'address-level2', true],
-  ['province', 'State or province (optional)', 'address-level1', false],
-  ['phone', 'Phone (optional)', 'tel', false],
+  ['line1', 'address-line1', true],
+  ['line2', 'address-line2', false],
+  ['postalCode', 'postal-code', false],
+  ['city', 'address-level2', true],
+  ['province', 'address-level1', false],
+  ['phone', 'tel', false],
 ];
 
-function field(given, [name, label, autocomplete, required, type = 'text']) {
-  return `<label>${label} <input name="${name}" type="${type}" autocomplete="${autocomplete}"${required ? ' required' : ''} maxlength="200" value="${text(given[name])}"></label>`;
+function field(visitor, given, [name, autocomplete, required, type = 'text']) {
+  return `<label>${say(visitor, name)} <input name="${name}" type="${type}" autocomplete="${autocomplete}"${required ? ' required' : ''} maxlength="200" value="${text(given[name])}"></label>`;
 }
 
-function country(given, countries) {
+function country(visitor, given, countries) {
   if (!countries.length) {
-    return `<label>Country, as two letters such as DE <input name="country" autocomplete="country" required pattern="[A-Za-z]{2}" value="${text(given.country)}"></label>`;
+    return `<label>${say(visitor, 'country_code')} <input name="country" autocomplete="country" required pattern="[A-Za-z]{2}" value="${text(given.country)}"></label>`;
   }
   const option = ({ code, name }) => `<option value="${text(code)}"${code === given.country ? ' selected' : ''}>${text(name)}</option>`;
-  return `<label>Country <select name="country" autocomplete="country" required>
-<option value="">Choose a country</option>
+  return `<label>${say(visitor, 'country')} <select name="country" autocomplete="country" required>
+<option value="">${say(visitor, 'choose_country')}</option>
 ${countries.map(option).join('\n')}
 </select></label>`;
 }
 
-function variant(given, product) {
+function variant(visitor, given, product) {
   const [first] = product.variants;
+  const price = variant => text(visitor.language.price(variant));
   if (product.variants.length === 1) {
-    return `<p><b>${text(price(first))}</b></p><input type="hidden" name="variantId" value="${text(first.id)}">`;
+    return `<p><b>${price(first)}</b></p><input type="hidden" name="variantId" value="${text(first.id)}">`;
   }
-  const option = v => `<option value="${text(v.id)}"${v.id === given.variantId ? ' selected' : ''}>${text(v.name)}, ${text(price(v))}${v.stockLevel === 'OUT_OF_STOCK' ? ', sold out' : ''}</option>`;
-  return `<label>Variant <select name="variantId" required>\n${product.variants.map(option).join('\n')}\n</select></label>`;
+  const soldOut = v => (v.stockLevel === 'OUT_OF_STOCK' ? `, ${say(visitor, 'sold_out')}` : '');
+  const option = v => `<option value="${text(v.id)}"${v.id === given.variantId ? ' selected' : ''}>${text(v.name)}, ${price(v)}${soldOut(v)}</option>`;
+  return `<label>${say(visitor, 'variant')} <select name="variantId" required>\n${product.variants.map(option).join('\n')}\n</select></label>`;
 }
 
 // A product with the form to buy it. `given` is what the shopper entered before, and `error` why it was refused.
-function product(prefix, product, requestId, given = {}, error = '') {
-  const alert = error && `<p class="error" role="alert" tabindex="-1" autofocus>${text(sentence(error))}</p>`;
-  const soldOut = product.variants.every(v => v.stockLevel === 'OUT_OF_STOCK');
-  const form = soldOut ? '<p>This product is sold out.</p>' : `<form method="post" action="${prefix}/products/${encodeURIComponent(product.slug)}">
+function product(visitor, product, requestId, given = {}, error = '') {
+  const alert = error && `<p class="error" role="alert" tabindex="-1" autofocus>${error}</p>`;
+  const isSoldOut = product.variants.every(v => v.stockLevel === 'OUT_OF_STOCK');
+  const form = isSoldOut ? `<p>${say(visitor, 'this_is_sold_out')}</p>` : `<form method="post" action="${visitor.prefix}/products/${encodeURIComponent(product.slug)}">
 <input type="hidden" name="requestId" value="${text(requestId)}">
-${variant(given, product)}
-<label>Quantity <input name="quantity" type="number" min="1" max="999" required value="${text(given.quantity ?? 1)}"></label>
-<fieldset><legend>You</legend>
-${field(given, ['email', 'E-mail', 'email', true, 'email'])}
-${field(given, ['name', 'Name', 'name', true])}
+${variant(visitor, given, product)}
+<label>${say(visitor, 'quantity')} <input name="quantity" type="number" min="1" max="999" required value="${text(given.quantity ?? 1)}"></label>
+<fieldset><legend>${say(visitor, 'you')}</legend>
+${field(visitor, given, ['email', 'email', true, 'email'])}
+${field(visitor, given, ['name', 'name', true])}
 </fieldset>
-<fieldset><legend>Delivery address</legend>
-${ADDRESS.map(row => field(given, row)).join('\n')}
-${country(given, product.countries)}
+<fieldset><legend>${say(visitor, 'delivery_address')}</legend>
+${ADDRESS.map(row => field(visitor, given, row)).join('\n')}
+${country(visitor, given, product.countries)}
 </fieldset>
-<p>The next page shows the total with delivery.</p>
-<button>Continue to payment</button>
+<p>${say(visitor, 'total_follows')}</p>
+<button>${say(visitor, 'continue')}</button>
 </form>`;
-  return page(prefix, product.name, `${alert}<p>${text(plain(product.description))}</p>\n${form}`);
+  return page(visitor, product.name, `${alert}<p>${text(plain(product.description))}</p>\n${form}`);
 }
 
-const ENDINGS = {
-  pending: ['Your payment is on its way', 'The payment is not complete yet. This page looks again every few seconds.'],
-  paid: ['Thank you', 'Your payment has arrived.'],
-  failed: ['The payment failed', 'Nothing was paid. You can buy again.'],
-  abandoned: ['The payment was not made', 'Nothing was paid. You can buy again.'],
-};
+// What a payment can end with, and what is said about it.
+const ENDINGS = { pending: 'pending_text', paid: 'paid_text', failed: 'nothing_paid', abandoned: 'nothing_paid' };
 
 // What became of a checkout. The page of a pending one asks again by itself.
-function thanks(prefix, { status, amount, currency, orderCode }) {
-  const [title, words] = ENDINGS[status] ?? ENDINGS.pending;
-  const order = orderCode ? `<p>Your order is <b>${text(orderCode)}</b>.</p>` : '';
-  const paid = status === 'paid' && Number.isInteger(amount) && currency ? `<p>Paid: <b>${text(total(amount, currency))}</b></p>` : '';
-  const ended = ENDINGS[status] && status !== 'pending';
+function thanks(visitor, { status, amount, currency, orderCode }) {
+  const { prefix, language } = visitor;
+  const ending = Object.hasOwn(ENDINGS, status) ? status : 'pending';
+  const bold = (name, placeholder, value) => `<p>${say(visitor, name).replace(placeholder, () => `<b>${text(value)}</b>`)}</p>`;
+  const order = orderCode ? bold('your_order', '{order}', orderCode) : '';
+  const hasPaid = status === 'paid' && Number.isInteger(amount) && currency;
+  const paid = hasPaid ? bold('amount_paid', '{total}', language.total(amount, currency)) : '';
+  const ended = ending !== 'pending';
   const again = ended ? '' : '<meta http-equiv="refresh" content="3">\n';
-  const back = ended ? `<p><a href="${prefix}/">Back to the products</a></p>` : '';
-  return page(prefix, title, `<p role="status" data-status="${text(status)}">${words}</p>\n${order}${paid}${back}`, again);
+  const back = ended ? `<p><a href="${prefix}/">${say(visitor, 'back')}</a></p>` : '';
+  return page(visitor, language.say(ending), `<p role="status" data-status="${text(status)}">${say(visitor, ENDINGS[ending])}</p>\n${order}${paid}${back}`, again);
 }
 
-module.exports = { POLICY, list, message, product, sentence, thanks };
+module.exports = { POLICY, list, message, product, quote, say, thanks };

@@ -6,8 +6,9 @@ const WITHIN_MS = 5000;
 
 const PRODUCT = 'name slug description variants { id name priceWithTax currencyCode stockLevel }';
 
-async function ask(query, variables) {
-  const response = await fetch(SHOP_API_URL, {
+// In this language, as far as the shop has translations.
+async function ask(language, query, variables) {
+  const response = await fetch(`${SHOP_API_URL}?languageCode=${language}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...(CHANNEL_TOKEN && { 'vendure-token': CHANNEL_TOKEN }) },
     body: JSON.stringify({ query, variables }),
@@ -19,15 +20,15 @@ async function ask(query, variables) {
 }
 
 // The first products of the channel, in the order of their names.
-async function products() {
-  const { products } = await ask(`{ products(options: { take: 100, sort: { name: ASC } }) { items { ${PRODUCT} } } }`);
+async function products(language) {
+  const { products } = await ask(language, `{ products(options: { take: 100, sort: { name: ASC } }) { items { ${PRODUCT} } } }`);
   return products.items;
 }
 
 // A product, and the countries that the shop knows. `null`: there is no such product.
-async function product(slug) {
+async function product(slug, language) {
   const query = `query ($slug: String!) { product(slug: $slug) { ${PRODUCT} } availableCountries { code name } }`;
-  const { product, availableCountries } = await ask(query, { slug });
+  const { product, availableCountries } = await ask(language, query, { slug });
   return product && { ...product, countries: availableCountries };
 }
 

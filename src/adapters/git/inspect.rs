@@ -3,8 +3,10 @@
 
 use super::{Git, process::Repository, refusals::explained};
 use actors::ports::sources::{Inspected, Remote, Revision, SourceError};
-use contract::text::{GitRef, GitUrl};
+use contract::text::GitRef;
 use repository::{CONFIG, FileContent, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
+
+const FETCH: [&str; 4] = ["fetch", "--quiet", "--no-tags", "--filter=blob:none"];
 
 pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, SourceError> {
     let repository = git.open(remote, None).await?;
@@ -19,26 +21,20 @@ async fn read(
     repository: &Repository,
     remote: &Remote,
 ) -> Result<Inspected, SourceError> {
-    let url = &remote.url;
-    let (git_ref, wanted, newest) = match &remote.revision {
-        Revision::Named(name) => (name.as_str().to_owned(), name.as_str().to_owned(), None),
-        revision => {
-            let Tip { branch, commit } = tip(repository, url, revision).await?;
-            let wanted = format!("refs/heads/{branch}");
-            (branch, wanted, commit)
-        }
-    };
-    if let Some(commit) = newest
-        && let Some(files) = git.known.get(url, &commit)
+    let Tip { git_ref, wanted, commit } = tip(repository, &remote.revision).await?;
+    if let Some(commit) = &commit
+        && let Some(files) = git.known.get(&remote.url, commit)
     {
-        return Ok(Inspected { commit, git_ref, files });
+        return Ok(Inspected { commit: commit.clone(), git_ref, files });
     }
-    repository.init().await?;
-    // Under this name, git remembers what the server left out.
-    repository.run(&["config", "remote.origin.url", url.as_str()]).await?;
-    let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin"];
-    repository.run(&[&fetch[..], &[wanted.as_str()]].concat()).await?;
-    let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
+    repository.init()?;
+    // A server that named the commit is not asked for its names again.
+    let wanted = commit.as_ref().unwrap_or(&wanted);
+    repository.run(&[&FETCH[..], &["--depth=1", "--", "origin", wanted]].concat()).await?;
+    let commit = match commit {
+        Some(commit) => commit,
+        None => repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned(),
+    };
     let listed = ["ls-tree", "-z", &commit, "--", PACKAGE, CONFIG, WORKFLOW];
     let listed = repository.run(&listed).await?;
     fetch_together(repository, &listed).await;
@@ -47,33 +43,36 @@ async fn read(
         config: content(repository, &listed, CONFIG).await?,
         workflow: content(repository, &listed, WORKFLOW).await?,
     };
-    git.known.add(url, &commit, files.clone());
+    git.known.add(&remote.url, &commit, files.clone());
     Ok(Inspected { commit, git_ref, files })
 }
 
-/// The end of a branch.
+/// What is to be read.
 struct Tip {
-    branch: String,
-    /// The newest commit. `None`: the server does not name the branch.
+    /// The branch, tag or commit, as people call it.
+    git_ref: String,
+    /// The same for git.
+    wanted: String,
+    /// The newest commit of a branch. `None`: the server does not name the branch, or it was not asked.
     commit: Option<String>,
 }
 
 /// Asks the server for the end of a branch, without fetching anything.
-async fn tip(
-    repository: &Repository,
-    url: &GitUrl,
-    revision: &Revision,
-) -> Result<Tip, SourceError> {
+async fn tip(repository: &Repository, revision: &Revision) -> Result<Tip, SourceError> {
     let asked = match revision {
         Revision::Branch(branch) => format!("refs/heads/{}", branch.as_str()),
-        Revision::DefaultBranch | Revision::Named(_) => "HEAD".to_owned(),
+        Revision::DefaultBranch => "HEAD".to_owned(),
+        Revision::Named(name) => {
+            let name = name.as_str().to_owned();
+            return Ok(Tip { git_ref: name.clone(), wanted: name, commit: None });
+        }
     };
-    let told = repository.run(&["ls-remote", "--symref", "--", url.as_str(), &asked]).await?;
+    let told = repository.run(&["ls-remote", "--symref", "--", "origin", &asked]).await?;
     let mut lines = told.lines().filter_map(|line| line.split_once('\t'));
     let commit = lines.clone().find(|(what, name)| *name == asked && !what.starts_with("ref: "));
     let commit = commit.map(|(commit, _)| commit.to_owned());
     if let Revision::Branch(branch) = revision {
-        return Ok(Tip { branch: branch.as_str().to_owned(), commit });
+        return Ok(Tip { git_ref: branch.as_str().to_owned(), wanted: asked, commit });
     }
     let named = lines.find_map(|(what, _)| what.strip_prefix("ref: refs/heads/"));
     let named = named.ok_or_else(|| {
@@ -84,7 +83,8 @@ async fn tip(
     let branch = named.parse::<GitRef>().map_err(|_| {
         SourceError::Refused(format!("the name of the default branch, {named:?}, is not supported"))
     })?;
-    Ok(Tip { branch: branch.as_str().to_owned(), commit })
+    let git_ref = branch.as_str().to_owned();
+    Ok(Tip { wanted: format!("refs/heads/{git_ref}"), git_ref, commit })
 }
 
 /// Fetches the listed files with one request, if the server left them out. Without this, git asks
@@ -92,8 +92,7 @@ async fn tip(
 async fn fetch_together(repository: &Repository, listed: &str) {
     let files: Vec<_> = entries(listed).filter_map(|(facts, _)| object(facts)).collect();
     if files.len() > 1 && repository.lacks_objects() {
-        let fetch = ["fetch", "--quiet", "--no-tags", "--filter=blob:none", "origin"];
-        let _ = repository.run(&[&fetch[..], &files].concat()).await;
+        let _ = repository.run(&[&FETCH[..], &["--", "origin"], &files].concat()).await;
     }
 }
 

@@ -188,7 +188,7 @@ impl Git {
             Some(server) => self.over_ssh(folder.path(), server, remote).await?,
             None => self.over_http(remote).await?,
         };
-        Ok(Repository { folder, way, _turn: turn })
+        Ok(Repository { folder, url: remote.url.clone(), way, _turn: turn })
     }
 
     async fn over_http(&self, remote: &Remote) -> Result<Way, SourceError> {
@@ -244,14 +244,13 @@ impl Git {
         dockerfile: &str,
     ) -> Result<Fetched, SourceError> {
         let repository = self.open(remote, Some(turn)).await?;
-        repository.init().await?;
+        repository.init()?;
         let wanted = match &remote.revision {
             Revision::DefaultBranch => "HEAD".to_owned(),
             Revision::Branch(branch) => format!("refs/heads/{}", branch.as_str()),
             Revision::Named(name) => name.as_str().to_owned(),
         };
-        let fetch =
-            ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), &wanted];
+        let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", "origin", &wanted];
         if let Err(e) = repository.within_its_size(repository.run(&fetch)).await {
             return Err(refusals::explained(self, e, remote).await);
         }

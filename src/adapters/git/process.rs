@@ -4,10 +4,10 @@ use actors::{
     ports::sources::SourceError,
     runtime::turns::{Tenant, Turn},
 };
-use contract::text::AccessToken;
+use contract::text::{AccessToken, GitUrl};
 use repository::{git_environment, ssh::SshFolder};
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::{io, path::Path, process::Stdio, time::Duration};
+use std::{fs, io, path::Path, process::Stdio, time::Duration};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
@@ -39,8 +39,8 @@ const SETTINGS: [&str; 10] = [
     "core.packedGitWindowSize=32m",
     "core.packedGitLimit=256m",
     "pack.threads=1",
-    // No background process that outlives its parent.
-    "gc.auto=0",
+    // No process that tidies a folder which is removed soon.
+    "maintenance.auto=false",
 ];
 /// The maximum size of a fetched repository, in bytes.
 const LARGEST_REPOSITORY: u64 = 2 << 30;
@@ -50,6 +50,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The folder of a repository. Dropping it removes the folder.
 pub(super) struct Repository {
     pub folder: TempDir,
+    /// What git calls `origin`. Under that name, it remembers what the server left out.
+    pub url: GitUrl,
     pub way: Way,
     pub _turn: Option<Turn<Tenant>>,
 }
@@ -99,7 +101,8 @@ impl Repository {
                 // No repository around the folder counts, also while there is none in it.
                 ("GIT_DIR", "."),
             ])
-            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
+            .args(["-c", &format!("remote.origin.url={}", self.url.as_str())]);
         match &self.way {
             Way::Http { resolved, token } => command
                 .env("GIT_ALLOW_PROTOCOL", "https:http")
@@ -111,9 +114,14 @@ impl Repository {
         command
     }
 
-    /// Makes the folder an empty repository.
-    pub async fn init(&self) -> Result<(), SourceError> {
-        self.run(&["init", "--quiet", "--bare"]).await.map(|_| ())
+    /// Makes the folder an empty repository, as `git init --bare` would, by the layout that
+    /// gitrepository-layout(5) describes.
+    pub fn init(&self) -> Result<(), SourceError> {
+        let folder = self.folder.path();
+        let made = ["objects", "refs"].iter().try_for_each(|at| fs::create_dir(folder.join(at)));
+        made.and_then(|()| fs::write(folder.join("HEAD"), "ref: refs/heads/main\n"))
+            .and_then(|()| fs::write(folder.join("config"), "[core]\n\tbare = true\n"))
+            .map_err(cannot_run)
     }
 
     /// Starts git and discards its error output.
@@ -149,7 +157,7 @@ impl Repository {
 
     /// Whether the server left objects out. Git marks such a pack with a file beside it.
     pub fn lacks_objects(&self) -> bool {
-        let packs = std::fs::read_dir(self.folder.path().join("objects/pack"));
+        let packs = fs::read_dir(self.folder.path().join("objects/pack"));
         let is_mark =
             |entry: std::fs::DirEntry| entry.path().extension() == Some("promisor".as_ref());
         packs.into_iter().flatten().flatten().any(is_mark)
@@ -213,7 +221,7 @@ pub(super) async fn run_to_end(mut command: Command, most: u64) -> Result<Ended,
 
 /// The bytes of all files below a folder, also of those that a server sent one by one.
 fn size_below(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size_below(&entry.path()),
         Ok(metadata) => metadata.len(),
@@ -244,6 +252,7 @@ pub(super) mod tests {
     pub fn repository() -> Repository {
         Repository {
             folder: tempfile::tempdir().unwrap(),
+            url: "https://example.com/app.git".parse().unwrap(),
             way: Way::Http { resolved: String::new(), token: None },
             _turn: None,
         }
@@ -253,8 +262,8 @@ pub(super) mod tests {
     async fn a_repository_that_outgrows_its_limit_is_seen() {
         let repository = repository();
         let packs = repository.folder.path().join("objects/pack");
-        std::fs::create_dir_all(&packs).unwrap();
-        std::fs::write(packs.join("tmp_pack_1"), [0; 100]).unwrap();
+        fs::create_dir_all(&packs).unwrap();
+        fs::write(packs.join("tmp_pack_1"), [0; 100]).unwrap();
         repository.outgrows(99).await;
         let within = repository.outgrows(100);
         assert!(tokio::time::timeout(LOOK_EVERY * 3, within).await.is_err());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::OnceLock,
+    sync::{OnceLock, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -30,6 +30,8 @@ pub struct Service {
     dashboard_port: u16,
     /// A session of the first administrator, for what tests need of it.
     administrator: OnceLock<Person>,
+    /// Whether the test leaves work to owners on purpose.
+    leaves_work: AtomicBool,
     _home: Option<tempfile::TempDir>,
 }
 
@@ -59,6 +61,7 @@ impl Service {
             port,
             dashboard_port: free_port(),
             administrator: OnceLock::new(),
+            leaves_work: AtomicBool::new(false),
             _home: Some(home),
         };
         std::fs::create_dir(service.temporary()).unwrap();
@@ -196,7 +199,10 @@ impl Service {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        // A command that reads no input may have ended.
+        if let Err(e) = child.stdin.take().unwrap().write_all(input.as_bytes()) {
+            assert_eq!(e.kind(), std::io::ErrorKind::BrokenPipe, "{e}");
+        }
         child.wait_with_output().unwrap()
     }
 

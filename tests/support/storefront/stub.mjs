@@ -22,7 +22,7 @@ const server = createServer(async (request, response) => {
   for await (const part of request) body += part;
   const params = JSON.parse(body);
   const answer = (status, reply) => response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(reply));
-  if (request.url === '/shop-api') return answer(200, { data: shop(params) });
+  if (request.url.startsWith('/shop-api?languageCode=')) return answer(200, { data: shop(params) });
   const { 'x-backend-request-id': requestId, 'x-backend-application-id': application } = request.headers;
   calls.push({ path: request.url, requestId, application, params });
   answer(...answers[request.url.endsWith('svc_checkout_create') ? 'create' : 'verify']);

@@ -264,7 +264,7 @@ async fn check_store(
     app: AppId,
 ) -> Result<Result<String, String>, Fault> {
     let ports = &world.ports;
-    let Some(store) = ports.stores.get(&target) else { return Err(Fault::Internal) };
+    let Some(store) = ports.app_stores.get(&target) else { return Err(Fault::Internal) };
     let name = store_identifier(world, target, app)?;
     let check = ports.clock.limit(CHECK_WITHIN, store.check_access(key, &name)).await;
     found("the store", check)

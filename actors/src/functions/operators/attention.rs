@@ -3,13 +3,16 @@
 use contract::{
     AppId, Timestamp,
     backups::{Backup, BackupState, RestoreState},
+    builds::{Build, BuildState},
     checkouts::{Checkout, CheckoutState},
     credentials::Credential,
+    deployments::{Deployment, DeploymentState},
     endpoint::ClockCheck,
     instances::InstanceState,
     operators::{
         Actor, ActorState, Attention, AttentionAction as Act, AttentionReason as Why, DiskUsage,
     },
+    releases::{Publication, PublicationState, Release, ReleaseState},
 };
 use std::{collections::HashSet, time::Duration};
 
@@ -50,6 +53,8 @@ pub struct Facts {
     pub work: Vec<Work>,
     /// The credentials that expire soon, or are expired.
     pub credentials: Vec<Credential>,
+    /// The last releases of each app, newest first.
+    pub releases: Vec<Vec<Release>>,
 }
 
 /// An instance, and its crashes of the last ten minutes.
@@ -86,7 +91,32 @@ pub struct Work {
     pub failed: Option<(Timestamp, Option<String>)>,
 }
 
-/// The list for operators, the most urgent entries first.
+impl Work {
+    pub fn of_build(build: &Build) -> Work {
+        let failed = matches!(build.state, BuildState::Failed | BuildState::TimedOut);
+        Work {
+            id: build.id.to_string(),
+            app_id: Some(build.app_id),
+            noun: "build",
+            series: format!("{} {} {}", build.app_id, build.platform.name(), build.profile),
+            failed: build.finished_at.filter(|_| failed).map(|at| (at, build.error.clone())),
+        }
+    }
+
+    pub fn of_deployment(deployment: &Deployment) -> Work {
+        let failed = deployment.state == DeploymentState::Failed;
+        let failed = deployment.finished_at.filter(|_| failed);
+        Work {
+            id: deployment.id.to_string(),
+            app_id: Some(deployment.app_id),
+            noun: "deployment",
+            series: format!("{} {:?}", deployment.instance_id, deployment.target),
+            failed: failed.map(|at| (at, deployment.error.clone())),
+        }
+    }
+}
+
+/// The list, the most urgent entries first.
 pub fn decide(facts: &Facts, now: Timestamp) -> Vec<Attention> {
     let mut list = machine(facts);
     list.extend(facts.actors.iter().filter_map(|actor| of_actor(actor, now)));
@@ -98,6 +128,7 @@ pub fn decide(facts: &Facts, now: Timestamp) -> Vec<Attention> {
     let parked: HashSet<_> = list.iter().filter_map(|entry| entry.subject.clone()).collect();
     list.extend(facts.overdue.iter().filter(|late| !parked.contains(&late.id)).map(of_overdue));
     list.extend(of_work(&facts.work, now));
+    list.extend(facts.releases.iter().flat_map(|newest| of_releases(newest)));
     list.extend(facts.credentials.iter().filter_map(|credential| of_credential(credential, now)));
     list.sort_by_key(|entry| (entry.reason, entry.since));
     list.truncate(MOST);
@@ -315,6 +346,32 @@ fn of_work(work: &[Work], now: Timestamp) -> Vec<Attention> {
         })
     });
     failed.collect()
+}
+
+/// The last release of each channel, if a target refused it.
+fn of_releases(newest: &[Release]) -> Vec<Attention> {
+    let mut seen = HashSet::new();
+    let last = newest.iter().filter(|release| release.state != ReleaseState::Draft);
+    let last = last.filter(|release| seen.insert(&release.channel));
+    let last = last.filter(|release| release.state != ReleaseState::RolledBack);
+    let refused = last.filter_map(|release| {
+        let failed = |p: &&Publication| p.state == PublicationState::Failed;
+        let refused = release.publications.iter().find(failed)?;
+        let why = refused.error.as_deref().unwrap_or("it gave no reason");
+        let (version, channel, target) =
+            (&release.version, &release.channel, refused.target.name());
+        Some(Attention {
+            subject: Some(release.id.to_string()),
+            app_id: Some(release.app_id),
+            since: Some(refused.updated_at),
+            ..entry(
+                Why::PublicationFailed,
+                format!("{version} of {channel} did not get to {target}: {why}."),
+                Act::OpenApp,
+            )
+        })
+    });
+    refused.collect()
 }
 
 fn of_credential(credential: &Credential, now: Timestamp) -> Option<Attention> {

@@ -1,6 +1,6 @@
 //! The handlers of the group Operators.
 
-mod attention;
+pub mod attention;
 pub mod overview;
 mod service_info;
 

@@ -18,7 +18,7 @@ use crate::{
             backups::Backups,
             deployments::Deployments,
             image_builds::ImageBuilds,
-            instances::{InstanceIndex, Instances},
+            instances::{Instance, InstanceIndex, Instances},
         },
         table::{self, KindVisitor, Owned},
         world::World,
@@ -31,9 +31,7 @@ use crate::{
     },
 };
 use contract::{
-    Fault, Serves, Timestamp,
-    builds::BuildState,
-    deployments::DeploymentState,
+    Fault, InstanceId, Serves, Timestamp,
     endpoint::{ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck},
     image_builds::BuildJobState,
     operators::{Actor, ActorCount, ActorState, GetOverview, Overview, StoreUsage},
@@ -71,17 +69,7 @@ impl Serves<GetOverview> for Platform {
             if seen.is_deleted() {
                 continue;
             }
-            let instance = &seen.state;
-            facts.instances.push(InstanceFacts {
-                id: id.to_string(),
-                app_id: instance.app_id,
-                name: instance.name.to_string(),
-                state: instance.state,
-                error: instance.last_error.clone(),
-                crashes: instance.crashes.len(),
-                since: instance.updated_at,
-                advisories: instance.advisories(&self.world).into_iter().collect(),
-            });
+            facts.instances.push(instance_facts(&self.world, id, &seen.state));
             let newest = store.newest::<Backups>(&Under::<Instances>(id), None).take(BACKUPS);
             facts.backups.push(read(newest, |_, seen| seen.backup.clone())?);
         }
@@ -97,6 +85,20 @@ impl Serves<GetOverview> for Platform {
             actors: counts,
             attention: attention::decide(&facts, now),
         })
+    }
+}
+
+/// What is known about an instance.
+pub fn instance_facts(world: &World, id: InstanceId, instance: &Instance) -> InstanceFacts {
+    InstanceFacts {
+        id: id.to_string(),
+        app_id: instance.app_id,
+        name: instance.name.to_string(),
+        state: instance.state,
+        error: instance.last_error.clone(),
+        crashes: instance.crashes.len(),
+        since: instance.updated_at,
+        advisories: instance.advisories(world).into_iter().collect(),
     }
 }
 
@@ -181,7 +183,7 @@ fn census(world: &World, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
 }
 
 /// What `view` shows of these records.
-fn read<R: Resource, T>(
+pub fn read<R: Resource, T>(
     list: impl Iterator<Item = Result<Keyed<R>, Fault>>,
     view: impl Fn(R::Key, &R::Content) -> T,
 ) -> Result<Vec<T>, Fault> {
@@ -219,29 +221,10 @@ fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdu
 
 /// The last builds and deployments.
 fn work(store: &Store) -> Result<Vec<Work>, Fault> {
-    let mut work = read(store.whole::<Builds>(None).take(MOST), |id, seen| {
-        let build = &seen.build;
-        let failed = matches!(build.state, BuildState::Failed | BuildState::TimedOut);
-        Work {
-            id: id.to_string(),
-            app_id: Some(build.app_id),
-            noun: "build",
-            series: format!("{} {} {}", build.app_id, build.platform.name(), build.profile),
-            failed: build.finished_at.filter(|_| failed).map(|at| (at, build.error.clone())),
-        }
-    })?;
-    work.extend(read(store.whole::<Deployments>(None).take(MOST), |id, seen| {
-        let deployment = &seen.deployment;
-        let failed = deployment.state == DeploymentState::Failed;
-        let failed = deployment.finished_at.filter(|_| failed);
-        Work {
-            id: id.to_string(),
-            app_id: Some(deployment.app_id),
-            noun: "deployment",
-            series: format!("{} {:?}", deployment.instance_id, deployment.target),
-            failed: failed.map(|at| (at, deployment.error.clone())),
-        }
-    })?);
+    let builds = store.whole::<Builds>(None).take(MOST);
+    let deployments = store.whole::<Deployments>(None).take(MOST);
+    let mut work = read(builds, |_, seen| Work::of_build(&seen.build))?;
+    work.extend(read(deployments, |_, seen| Work::of_deployment(&seen.deployment))?);
     work.extend(read(store.whole::<ImageBuilds>(None).take(MOST), |id, seen| {
         let job = &seen.job;
         let failed = job.finished_at.filter(|_| job.state == BuildJobState::Failed);

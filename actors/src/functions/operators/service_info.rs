@@ -1,6 +1,9 @@
 //! The handlers of the group Service.
 
-use crate::call::{context::Call, platform::Platform};
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::people::accounts::{AccountClaim, Accounts},
+};
 use contract::{
     Fault, Serves,
     service::{GetServiceInfo, ServiceInfo},
@@ -9,9 +12,13 @@ use contract::{
 impl Serves<GetServiceInfo> for Platform {
     async fn serve(&self, _: &Call, _: GetServiceInfo) -> Result<ServiceInfo, Fault> {
         let site = &self.world.ports.site;
+        let first = AccountClaim::FirstAdministrator;
+        let awaits_administrator = self.settings.first_start_token.is_some()
+            && self.world.store.held_by::<Accounts>(&first)?.is_none();
         Ok(ServiceInfo {
             version: env!("CARGO_PKG_VERSION").into(),
             registration: site.registration,
+            awaits_administrator,
             builds_repositories: self.world.builds_repositories(),
             github_url: site.github.clone(),
         })

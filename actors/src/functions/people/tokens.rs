@@ -26,11 +26,13 @@ const DEFAULT_LIFE: Duration = Duration::from_secs(DEFAULT_DAYS * 24 * 3600);
 pub fn show_token(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
     let used = store.get::<LastUse>(&id)?;
     let maker = authz::account(store, token.created_by)?;
+    let app = token.app_id.map(|id| store.get::<Apps>(&id)).transpose()?.flatten();
     Ok(DeployToken {
         id,
         name: token.name.clone(),
         scopes: token.scopes.clone(),
         app_id: token.app_id,
+        app_name: app.map(|seen| seen.state.name.clone()),
         created_by: token.created_by,
         created_at: token.created_at,
         expires_at: token.expires_at,

@@ -9,3 +9,4 @@ pub mod projects;
 pub mod responsible;
 pub mod tenant;
 pub mod tokens;
+pub mod usage;

@@ -124,7 +124,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 struct Request {
     holder: u8,
-    asked: Asked<u8>,
+    asked: Waiting<u8>,
     /// How many turns others may get before it, if it was the first of a holder without a turn.
     patience: Option<usize>,
 }

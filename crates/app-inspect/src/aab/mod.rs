@@ -34,6 +34,7 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
         display_name: label(read(manifest.label)),
         minimum_os: optional_text("android:minSdkVersion", read(manifest.min_sdk_version))?,
         signer,
+        profile: None,
     })
 }
 

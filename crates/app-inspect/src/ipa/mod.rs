@@ -16,6 +16,7 @@ use info_plist::InfoPlist;
 use resources::Bundle;
 
 const INFO_PLIST: &str = "Info.plist";
+const PROFILE: &str = "embedded.mobileprovision";
 
 /// The property lists of all apps in the archive, `Payload/*.app/Info.plist`, without those of the
 /// frameworks and extensions in an app.
@@ -43,6 +44,7 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
     }
     let folder = app_folder(entry.name()).unwrap_or_default();
     let signer = signer(archive, folder, &info, &bytes)?;
+    let profile = profile(archive, folder)?;
     Ok(Report {
         identifier: identifier("CFBundleIdentifier", info.text("CFBundleIdentifier"))?,
         version: Some(text("CFBundleShortVersionString", info.text("CFBundleShortVersionString"))?),
@@ -51,7 +53,17 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
             .or_else(|| label(info.text("CFBundleName"))),
         minimum_os: optional_text("MinimumOSVersion", info.text("MinimumOSVersion"))?,
         signer,
+        profile,
     })
+}
+
+/// The provisioning profile of an app. One that cannot be read is none: it is not judged here.
+fn profile(archive: &Archive, folder: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let entry = archive.find([folder, PROFILE.as_bytes()].concat());
+    match entry.map(|entry| archive.read_manifest(entry)).transpose() {
+        Err(Failure::Refused(_)) => Ok(None),
+        read => read,
+    }
 }
 
 fn signer(

@@ -57,25 +57,7 @@ async fn perform(
             p.polls = 0;
             log.push(format!("All {} bytes were sent to Firebase.", order.file.size));
         }
-        FirebaseStep::Poll => {
-            match requests.processed(p.operation.as_deref().unwrap_or_default()).await? {
-                Processed::NotYet => p.polls = p.polls.saturating_add(1),
-                Processed::Forgotten => p.operation = None,
-                Processed::Release(uploaded, is_old) => {
-                    log.push(match is_old {
-                        true => "Firebase had a release of the same bytes already.".into(),
-                        false => "Firebase has made a release of the file.".into(),
-                    });
-                    p.release = Some(uploaded);
-                }
-                Processed::Refused(message) => {
-                    p.refused = Some(format!(
-                        "Firebase cannot make a release of the file. Build it again. Firebase says: \
-                     {message}"
-                    ));
-                }
-            }
-        }
+        FirebaseStep::Poll => poll(requests, p, log).await?,
         FirebaseStep::Notes => {
             requests.set_notes(&release, asked.notes.unwrap_or_default()).await?;
             p.has_notes = true;
@@ -99,6 +81,32 @@ async fn perform(
                 );
             }
             p.done = Some(order.wanted);
+        }
+    }
+    Ok(())
+}
+
+/// Asks whether Firebase has made a release of the file.
+async fn poll(
+    requests: &Requests<'_>,
+    p: &mut FirebaseProgress,
+    log: &mut Vec<String>,
+) -> Result<(), Failed> {
+    match requests.processed(p.operation.as_deref().unwrap_or_default()).await? {
+        Processed::NotYet => p.polls = p.polls.saturating_add(1),
+        Processed::Forgotten => p.operation = None,
+        Processed::Release(uploaded, is_old) => {
+            log.push(match is_old {
+                true => "Firebase had a release of the same bytes already.".into(),
+                false => "Firebase has made a release of the file.".into(),
+            });
+            p.release = Some(uploaded);
+        }
+        Processed::Refused(message) => {
+            p.refused = Some(format!(
+                "Firebase cannot make a release of the file. Build it again. Firebase says: \
+             {message}"
+            ));
         }
     }
     Ok(())

@@ -1,16 +1,14 @@
 //! Publications whose every step is thrown away once, and whose every request fails once: nothing
 //! happens twice.
 
-use crate::{
-    apple::{self, Apple},
-    scene::{Scene, wanting},
-};
+use super::scene::{Scene, wanting};
 use app_stores::{Advanced, DesiredState, NextStep, Progress, PublicationOrder, RemoteError};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
 };
 use serde_json::{Value, json};
+use test_support::apple::{self, Apple};
 
 /// Performs steps until `is_there`. Each successful step is thrown away once, as by a crash before its
 /// progress was kept, and done again by a new client.

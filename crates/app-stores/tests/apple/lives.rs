@@ -1,15 +1,13 @@
 //! Publications from their beginning to their end.
 
-use crate::{
-    apple,
-    scene::{Scene, shared, wanting},
-};
+use super::scene::{Scene, shared, wanting};
 use app_stores::{DesiredState, NextStep, Options, Progress, PublicationOrder, RemoteError};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
 };
 use serde_json::{Value, json};
+use test_support::apple;
 
 const ALL: DesiredState = DesiredState::Released(Some(Percent::ALL));
 

@@ -1,13 +1,11 @@
 //! The plan of a withdrawal against what it does, at every step of a publication.
 
-use crate::{
-    apple::{self, Apple},
-    scene::{Scene, shared, wanting},
-};
+use super::scene::{Scene, shared, wanting};
 use app_stores::{Action, DesiredState, NextStep, Progress, PublicationOrder};
 use contract::publishing::{AppStoreOptions, AppStoreRelease};
 use contract::releases::PublicationState;
 use serde_json::{Value, json};
+use test_support::apple::{self, Apple};
 
 /// What happened to the publication in App Store Connect between two looks.
 fn deed(scene: &Scene<'_>, before: &Value, after: &Value) -> Action {

@@ -1,15 +1,13 @@
 //! What Apple refuses, and what is refused before Apple hears of it.
 
-use crate::{
-    apple::{self, Apple, DEVELOPER_KEY_ID, ISSUER_ID, KEY_ID, PERSONAL_KEY_ID},
-    scene::{Scene, key, shared},
-};
+use super::scene::{Scene, key, shared};
 use app_stores::{
     AnyStore, Progress, PublicationOrder, RemoteError, app_store::AppStore, testflight::Testflight,
 };
 use contract::{publishing::AppStoreOptions, releases::PublicationState};
 use serde_json::json;
 use std::time::Duration;
+use test_support::apple::{self, Apple, DEVELOPER_KEY_ID, ISSUER_ID, KEY_ID, PERSONAL_KEY_ID};
 
 /// The first refusal that a publication meets, and whether anything was uploaded before.
 async fn refused(scene: &Scene<'_>, order: &PublicationOrder) -> (String, bool) {

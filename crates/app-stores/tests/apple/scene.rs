@@ -1,6 +1,5 @@
 //! Publications of one app, and what App Store Connect has of it.
 
-use crate::apple::{Apple, ISSUER_ID, KEY_ID};
 use app_stores::{
     Advanced, AnyStore, AppFile, AppStoreConnectKey, DesiredState, NextStep, Options, Pem,
     Progress, PublicationOrder, ReadAt, RemoteError, StoreKey, app_store::AppStore,
@@ -16,6 +15,7 @@ use contract::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::{io, sync::OnceLock};
+use test_support::apple::{Apple, ISSUER_ID, KEY_ID};
 
 /// More steps than any publication takes.
 const MOST_STEPS: usize = 80;

@@ -1,12 +1,10 @@
 //! Publications whose service dies, whose requests go wrong, and whose edits others end.
 
-use crate::{
-    google::{self, Google},
-    world::{Mischief, Place, completed, file_that, hash, key, order, play, share, shared},
-};
+use super::world::{Mischief, Place, completed, file_that, hash, key, order, play, share, shared};
 use app_stores::{Action, AnyStore, DesiredState, NextStep, Progress};
 use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
+use test_support::google::{self, Google};
 
 /// Each is one change in the store.
 const LIFE: usize = 6;

@@ -1,9 +1,6 @@
 //! Publications in Firebase App Distribution.
 
-use crate::{
-    google::{self, CLIENT_EMAIL, Google},
-    world::{File, Mischief, Place, drive, file_that, firebase, hash, key, order, shared},
-};
+use super::world::{File, Mischief, Place, drive, file_that, firebase, hash, key, order, shared};
 use app_stores::{
     Action, AnyStore, DesiredState, FirebaseApp, NextStep, Options, Progress, PublicationOrder,
     RemoteError,
@@ -12,6 +9,7 @@ use contract::{artifacts::ArtifactKind, publishing::Percent, releases::Publicati
 use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
 use std::time::Duration;
+use test_support::google::{self, CLIENT_EMAIL, Google};
 
 /// The id of an app in a project of its own.
 fn app_id(number: usize) -> String {

@@ -1,13 +1,11 @@
 //! Whole lives of publications in Google Play.
 
-use crate::{
-    google::{self, Google},
-    world::{App, completed, drive, key, play, share},
-};
+use super::world::{App, completed, drive, key, play, share};
 use app_stores::{Action, AnyStore, DesiredState, NextStep, Options, Progress, RemoteError};
 use contract::releases::PublicationState;
 use serde_json::{Value, json};
 use std::time::Duration;
+use test_support::google::{self, Google};
 
 #[tokio::test]
 async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {

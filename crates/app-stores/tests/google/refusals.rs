@@ -1,14 +1,12 @@
 //! What Google, or a check before anything is sent, refuses: each refusal says what to do.
 
-use crate::{
-    google::{self, CLIENT_EMAIL, Google, PRIVATE_KEY_ID, private_key},
-    world::{App, completed, drive, file_that, key, order, play, share, shared},
-};
+use super::world::{App, completed, drive, file_that, key, order, play, share, shared};
 use app_stores::{
     AnyStore, DesiredState, Options, Pem, Progress, PublicationOrder, RemoteError, StoreKey,
 };
 use contract::{artifacts::ArtifactKind, publishing::GooglePlayOptions};
 use serde_json::{Value, json};
+use test_support::google::{self, CLIENT_EMAIL, Google, PRIVATE_KEY_ID, private_key};
 
 /// Stands for the package name of each case.
 const APP: &str = "the app";

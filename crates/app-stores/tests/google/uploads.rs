@@ -1,12 +1,10 @@
 //! Files on their way to Google Play: lost answers, and bytes that are there already.
 
-use crate::{
-    google::{self, Google},
-    world::{App, drive, hash, key, play, share},
-};
+use super::world::{App, drive, hash, key, play, share};
 use app_stores::{AnyStore, DesiredState, NextStep, Progress, RemoteError};
 use contract::{artifacts::ArtifactKind, releases::PublicationState};
 use serde_json::json;
+use test_support::google::{self, Google};
 
 #[tokio::test]
 async fn a_large_file_arrives_in_spite_of_lost_chunks() {

@@ -1,6 +1,5 @@
 //! A Google with one app, files for it, and callers that take publications to their goals.
 
-use crate::google::{CLIENT_EMAIL, Google, PRIVATE_KEY_ID};
 use app_stores::{
     Advanced, AnyStore, AppFile, DesiredState, GoogleAddresses, NextStep, Options, Pem, Progress,
     PublicationOrder, ReadAt, RemoteError, ServiceAccount, StoreKey, firebase::Firebase,
@@ -16,6 +15,7 @@ use contract::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, io, sync::OnceLock};
+use test_support::google::{CLIENT_EMAIL, Google, PRIVATE_KEY_ID};
 
 /// So many steps are more than any publication here needs.
 const MOST_STEPS: usize = 400;

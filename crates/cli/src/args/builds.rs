@@ -74,7 +74,7 @@ pub enum BuildCommand {
         /// The app [env: SVC_APP_ID]
         #[arg(long)]
         app: Option<AppId>,
-        /// The platform
+        /// The platform to build for
         #[arg(long, value_parser = one_of::<Platform>())]
         platform: Platform,
         /// The build profile
@@ -92,12 +92,12 @@ pub enum BuildCommand {
     },
     /// Show a build
     Show {
-        /// The build
+        /// The id of the build (bld_…)
         build: BuildId,
     },
     /// Cancel a build
     Cancel {
-        /// The build
+        /// The id of the build (bld_…)
         build: BuildId,
     },
 }
@@ -117,7 +117,7 @@ pub struct BuildsArgs {
 pub enum BuildsCommand {
     /// Print the log of a build
     Logs {
-        /// The build
+        /// The id of the build (bld_…)
         build: BuildId,
         /// Go on until the build ends; fail if it does not succeed
         #[arg(long, short)]

@@ -26,7 +26,7 @@ pub enum ReleaseCommand {
         /// The version, the same as that of its artifacts
         #[arg(long)]
         version: Option<VersionName>,
-        /// The channel
+        /// The channel, such as production
         #[arg(long, default_value = "production")]
         channel: Channel,
         /// Release notes
@@ -35,7 +35,7 @@ pub enum ReleaseCommand {
     },
     /// Show a release, and where its publications stand
     Show {
-        /// The release
+        /// The id of the release (rel_…)
         release: ReleaseId,
         /// Show the history of each publication too
         #[arg(long)]
@@ -43,14 +43,14 @@ pub enum ReleaseCommand {
     },
     /// Ask the stores now where the publications of a release stand
     Check {
-        /// The release
+        /// The id of the release (rel_…)
         release: ReleaseId,
     },
     /// Publish a release
     Publish(Box<Publication>),
     /// Change the staged rollout of a release in its stores
     Rollout {
-        /// The release
+        /// The id of the release (rel_…)
         release: ReleaseId,
         /// A share of the users in percent, `all`, `halt` or `resume`
         #[arg(value_name = "SHARE|all|halt|resume")]
@@ -66,13 +66,16 @@ pub enum ReleaseCommand {
         /// The release to go back to; by default the release that was current before
         #[arg(long)]
         to: Option<ReleaseId>,
+        /// Leave the channel without a release, in place of going back to an earlier one
+        #[arg(long, conflicts_with = "to")]
+        withdraw: bool,
         /// Only show what each target would do
         #[arg(long)]
         dry_run: bool,
     },
     /// Delete a draft, or a release that every target refused
     Delete {
-        /// The release
+        /// The id of the release (rel_…)
         release: ReleaseId,
     },
 }
@@ -80,7 +83,7 @@ pub enum ReleaseCommand {
 /// `svc release publish`.
 #[derive(Debug, Args)]
 pub struct Publication {
-    /// The release
+    /// The id of the release (rel_…)
     pub release: ReleaseId,
     /// A target; repeat it for each
     #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Target>())]
@@ -163,7 +166,7 @@ pub enum CredentialCommand {
 /// `svc credential set`.
 #[derive(Debug, Args)]
 pub struct NewCredential {
-    /// The kind
+    /// What the file is
     #[arg(value_parser = one_of::<CredentialKind>())]
     pub kind: CredentialKind,
     /// The file; - reads it from standard input

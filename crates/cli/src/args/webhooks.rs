@@ -14,7 +14,7 @@ pub enum WebhookCommand {
     Create {
         /// The address of the receiver
         url: WebUrl,
-        /// The organization
+        /// The id of the organization (org_…)
         #[arg(long)]
         organization: OrganizationId,
         /// An event that it gets; repeat it for each. By default all
@@ -26,7 +26,7 @@ pub enum WebhookCommand {
     },
     /// List the webhooks of an organization
     List {
-        /// The organization
+        /// The id of the organization (org_…)
         #[arg(long)]
         organization: OrganizationId,
         /// List all, not only the newest
@@ -35,12 +35,12 @@ pub enum WebhookCommand {
     },
     /// Show a webhook
     Show {
-        /// The webhook
+        /// The id of the webhook (whk_…)
         webhook: WebhookId,
     },
     /// Change a webhook
     Update {
-        /// The webhook
+        /// The id of the webhook (whk_…)
         webhook: WebhookId,
         /// The new address
         #[arg(long)]
@@ -63,22 +63,22 @@ pub enum WebhookCommand {
     },
     /// Delete a webhook and its deliveries
     Delete {
-        /// The webhook
+        /// The id of the webhook (whk_…)
         webhook: WebhookId,
     },
     /// Replace the secret of a webhook; the new one is shown only once
     Rotate {
-        /// The webhook
+        /// The id of the webhook (whk_…)
         webhook: WebhookId,
     },
     /// Send a test event, and wait for the answer of the receiver
     Test {
-        /// The webhook
+        /// The id of the webhook (whk_…)
         webhook: WebhookId,
     },
     /// List the deliveries of a webhook, or show one of them
     Deliveries {
-        /// The webhook
+        /// The id of the webhook (whk_…)
         #[arg(required_unless_present = "delivery", conflicts_with = "delivery")]
         webhook: Option<WebhookId>,
         /// Show this delivery, with its attempts

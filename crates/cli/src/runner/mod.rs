@@ -13,6 +13,7 @@ mod user;
 use crate::{Context, args, client::Client, failure::Failure};
 use contract::{
     AppId, BoundedSet, Name, OrganizationId,
+    apps::Platform,
     builds::Labels,
     runners::{BuildOrder, ClaimBuild, MOST_SERVED},
     text::RunnerKey,
@@ -64,6 +65,12 @@ pub fn runner(cx: &Context<'_>, args: args::RunnerArgs, shown: bool) -> Result<(
         user,
     };
     let labels: Vec<_> = runner.labels.iter().map(|label| label.as_str()).collect();
+    if !Platform::ALL.iter().any(|platform| labels.contains(&platform.name())) {
+        return Err(Failure::usage(
+            format!("--labels {} names no platform", labels.join(",")),
+            "every build is for android or ios: say --labels android, and further labels behind it",
+        ));
+    }
     cx.printer.note(format_args!("{} waits for builds: {}", runner.name, labels.join(", ")));
     if let Some(user) = &runner.user {
         cx.printer.note(format_args!("builds run as the user {}", user.name));

@@ -4,7 +4,7 @@ use super::{
     api::{Api, RequestFailure},
     documents::{
         ADD, ADJUST, Address, CREATE, ChangeResult, Created, Customers, DELETE_DRAFT, Deleted,
-        FIND_CUSTOMER, Guest, LOOK, Look, MARK, MutationResult, Quotes, REMOVE,
+        FIND_CUSTOMER, Guest, LOOK, MARK, MutationResult, OrderReply, Quotes, REMOVE,
         SET_BILLING_ADDRESS, SET_CUSTOMER, SET_SHIPPING_ADDRESS, SET_SHIPPING_METHOD,
         SHIPPING_METHODS, ShopOrder, ShopVariant, TRANSITION,
     },
@@ -26,7 +26,7 @@ pub(super) async fn step(
         "isThere": known.is_some(),
         "variants": next::filter(order),
     });
-    let look: Look = api.query(LOOK, asked).await?;
+    let look: OrderReply = api.query(LOOK, asked).await?;
     opened(api, &look.active_channel.token)?;
     let precision = look.global_settings.precision();
     let wanted = next::wanted(order, &look.product_variants.items);

@@ -124,7 +124,7 @@ pub const CHANNEL: &str = "query Channel { activeChannel { code token defaultCur
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Look {
+pub struct OrderReply {
     pub order: Option<ShopOrder>,
     #[serde(default)]
     pub product_variants: Items<ShopVariant>,

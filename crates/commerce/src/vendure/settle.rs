@@ -4,8 +4,8 @@ use super::{
     api::Api,
     build::opened,
     documents::{
-        CANCEL, ChangeResult, DELETE_DRAFT, Deleted, LOOK_AT_ORDER, Look, MutationResult, PAY,
-        Paid, ShopOrder, TRANSITION,
+        CANCEL, ChangeResult, DELETE_DRAFT, Deleted, LOOK_AT_ORDER, MutationResult, OrderReply,
+        PAY, Paid, ShopOrder, TRANSITION,
     },
     next::{foreign, is_empty, note},
     summary::Scale,
@@ -16,6 +16,9 @@ use serde_json::json;
 
 /// What the shop calls the method of payment.
 const METHOD: &str = "svc";
+/// The states of an order that can be paid.
+const ARRANGING: &str = "ArrangingPayment";
+const ADDING: &str = "AddingItems";
 
 pub(super) async fn settle(
     api: &Api<'_>,
@@ -31,29 +34,13 @@ pub(super) async fn settle(
     if is_settled(&order, reference, paid, precision)? {
         return Ok(());
     }
-    if !order.has_note(&note(reference)) {
-        return Err(refused(foreign(&order)));
-    }
-    let (code, state) = (&order.code, &order.state);
-    if !["ArrangingPayment", "AddingItems"].contains(&state.as_str()) {
-        return Err(refused(format!(
-            "The payment {reference} of {paid} cannot be recorded for the order {code}, which is \
-             in the state {state} in the shop. A shopkeeper can add the payment to the order, or \
-             somebody refunds it."
-        )));
-    }
-    let total = total(&order, precision)?;
-    if total != *paid {
-        return Err(refused(format!(
-            "The order {code} costs {total} in the shop, and {paid} were paid for it."
-        )));
-    }
-    if state == "AddingItems" {
+    check(&order, reference, paid, precision)?;
+    if order.state == ADDING {
         // A customer who signs in to the shop finds the order as the cart, and may take it up again.
-        let variables = json!({"order": id, "state": "ArrangingPayment"});
+        let variables = json!({"order": id, "state": ARRANGING});
         let made: MutationResult<Option<ChangeResult>> = api.mutate(TRANSITION, variables).await?;
         if let Some(said) = made.result.and_then(|it| it.error()) {
-            return Err(said.refused(&format!("The order {code} is a cart again.")));
+            return Err(said.refused(&format!("The order {} is a cart again.", order.code)));
         }
     }
     let payment = json!({
@@ -77,6 +64,33 @@ pub(super) async fn settle(
         (false, Some(said)) => Err(said.refused("The shop does not record the payment.")),
         (false, None) => Err(refused("The shop shows no payment of this reference.".into())),
     }
+}
+
+/// Checks that the order is the one of this reference, waits for a payment, and costs what was paid.
+fn check(
+    order: &ShopOrder,
+    reference: Reference,
+    paid: &Money,
+    precision: u8,
+) -> Result<(), RemoteError> {
+    let (code, state) = (&order.code, &order.state);
+    if !order.has_note(&note(reference)) {
+        return Err(RemoteError::Refused(foreign(order)));
+    }
+    if ![ARRANGING, ADDING].contains(&state.as_str()) {
+        return Err(RemoteError::Refused(format!(
+            "The payment {reference} of {paid} cannot be recorded for the order {code}, which is \
+             in the state {state} in the shop. A shopkeeper can add the payment to the order, or \
+             somebody refunds it."
+        )));
+    }
+    let total = total(order, precision)?;
+    if total != *paid {
+        return Err(RemoteError::Refused(format!(
+            "The order {code} costs {total} in the shop, and {paid} were paid for it."
+        )));
+    }
+    Ok(())
 }
 
 /// Whether the order has a payment of this reference. Refused if it is of another sum, or undone.
@@ -142,7 +156,7 @@ pub(super) async fn cancel(
         };
     }
     let is_paid = order.payments().iter().any(|it| ["Settled", "Authorized"].contains(&&*it.state));
-    if is_paid || !["ArrangingPayment", "AddingItems"].contains(&state) {
+    if is_paid || ![ARRANGING, ADDING].contains(&state) {
         return Err(RemoteError::Refused(format!(
             "The order {code} is not cancelled: it is in the state {state} in the shop{}.",
             if is_paid { ", with a payment" } else { "" }
@@ -158,7 +172,7 @@ pub(super) async fn cancel(
 
 /// The order, if it is there, and the decimals of the shop's amounts.
 async fn look(api: &Api<'_>, id: &str) -> Result<(Option<ShopOrder>, u8), RemoteError> {
-    let look: Look = api.query(LOOK_AT_ORDER, json!({"id": id})).await?;
+    let look: OrderReply = api.query(LOOK_AT_ORDER, json!({"id": id})).await?;
     opened(api, &look.active_channel.token)?;
     Ok((look.order, look.global_settings.precision()))
 }

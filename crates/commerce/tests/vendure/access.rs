@@ -1,11 +1,9 @@
 //! Tokens, addresses, and shops that do not answer.
 
-use crate::{
-    place::{Place, refused},
-    vendure,
-};
+use super::place::{Place, refused};
 use commerce::{Channel, RemoteError, Shop, Vendure};
 use serde_json::json;
+use test_support::vendure;
 
 #[tokio::test]
 async fn a_token_is_judged_by_what_it_may_do() {
@@ -123,7 +121,7 @@ async fn addresses_of_the_internal_network_are_refused() {
         place.channel.admin_api_url = url.parse().unwrap();
         let refusal = refused(place.shop.check_access(&place.channel).await);
         assert!(refusal.contains(why) && !refusal.contains("secret"), "{url}: {refusal}");
-        let reference = crate::place::reference();
+        let reference = super::place::reference();
         refused(place.cancel("1", reference).await);
     }
     assert_eq!(place.server.requests("inside").len(), asked, "nothing arrives");

@@ -1,13 +1,11 @@
 //! Orders whose service dies, and whose requests go wrong.
 
-use crate::{
-    place::{Place, shared},
-    vendure,
-};
+use super::place::{Place, shared};
 use commerce::{Line, OrderProgress, PurchaseOrder, RemoteError, Shop, Variant};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use test_support::vendure;
 
 /// How many steps and requests the life of an order takes: it is built, and settled.
 const STEPS: usize = 9;

@@ -1,11 +1,9 @@
 //! Whole orders, and what the shop has of them.
 
-use crate::{
-    place::{Place, refused},
-    vendure,
-};
+use super::place::{Place, refused};
 use commerce::{Line, OrderProgress, Shop, Variant};
 use serde_json::json;
+use test_support::vendure;
 
 #[tokio::test]
 async fn an_order_is_built_as_ordered_and_costs_what_the_shop_says() {
@@ -114,7 +112,7 @@ async fn the_buyer_chooses_the_shipping_method() {
     order.shipping_method = Some("express-eu".into());
     let built = place.build(&order).await.unwrap();
     assert_eq!(built.total.to_string(), "2511.90 EUR");
-    order.reference = crate::place::reference();
+    order.reference = super::place::reference();
     order.shipping_method = Some("pigeon".into());
     let why = refused(place.build(&order).await);
     assert!(why.contains("pigeon") && why.contains("standard-eu, express-eu"), "{why}");
@@ -145,7 +143,7 @@ async fn a_draft_that_others_changed_becomes_the_order_again() {
     let lines = &place.seen(&built.id)["lines"];
     assert_eq!((lines.as_array().unwrap().len(), &lines[0]["quantity"]), (1, &json!(2)));
 
-    order.reference = crate::place::reference();
+    order.reference = super::place::reference();
     let mut progress = OrderProgress::default();
     for _ in 0..3 {
         let (next, _) = place.shop.build(&place.channel, &order, &progress).await.unwrap();
@@ -175,7 +173,7 @@ async fn a_registered_customer_stays_as_registered() {
     let built = place.build(&order).await.unwrap();
     assert_eq!(place.seen(&built.id)["customer"]["firstName"], "Grace");
 
-    order.reference = crate::place::reference();
+    order.reference = super::place::reference();
     order.customer.email = format!("{}@example.com", order.reference).parse().unwrap();
     register("jp", order.customer.email.as_str());
     let why = refused(place.build(&order).await);

@@ -1,13 +1,11 @@
 //! Payments of orders, and their cancellation.
 
-use crate::{
-    place::{Place, reference, refused},
-    vendure,
-};
+use super::place::{Place, reference, refused};
 use commerce::{Built, PurchaseOrder, Shop};
 use contract::money::{Amount, Money};
 use futures_util::future::join_all;
 use serde_json::json;
+use test_support::vendure;
 
 async fn locked(place: &Place) -> (PurchaseOrder, Built) {
     let sku = reference().to_string();

@@ -1,6 +1,5 @@
 //! A place in the shared shop: each test has a client, products and requests of its own.
 
-use crate::vendure::Vendure as Server;
 use commerce::{
     Built, Channel, Line, OrderProgress, PurchaseOrder, RemoteError, Shop, Variant, Vendure,
 };
@@ -10,6 +9,7 @@ use std::sync::{
     OnceLock,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
+use test_support::vendure::Vendure as Server;
 
 /// So many steps are more than any order here needs.
 const MOST_STEPS: usize = 60;

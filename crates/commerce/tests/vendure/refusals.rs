@@ -1,11 +1,9 @@
 //! Orders that the shop does not take. Nothing of them stays in the shop.
 
-use crate::{
-    place::{Place, reference, refused},
-    vendure,
-};
+use super::place::{Place, reference, refused};
 use commerce::{Line, OrderProgress, PurchaseOrder, Shop, Variant};
 use serde_json::{Value, json};
+use test_support::vendure;
 
 /// Builds an order that is refused, and returns why. Its draft is gone.
 async fn why(place: &Place, order: &PurchaseOrder) -> String {

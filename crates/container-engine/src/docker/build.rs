@@ -65,7 +65,7 @@ async fn follow(
     let mut parts = client.build_image(options, None, Some(body_try_stream(context)));
     let mut said = Said::default();
     while let Some(part) = daemon.next(BUILD_IDLE, &mut parts).await {
-        let part = part.map_err(|failure| failure.about("builder"))?;
+        let part = part.map_err(DaemonFailure::about_build)?;
         for line in said.take(part) {
             // The receiver is gone: the task is about to be aborted.
             let _ = sends.send(Ok(BuildEvent::Line(line))).await;

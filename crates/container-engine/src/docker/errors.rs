@@ -34,6 +34,15 @@ const REFUSED_AS_500: &[&str] = &[
 const PASSING: &[&str] =
     &["resource temporarily unavailable", "cannot allocate memory", "deadline"];
 
+/// What a build says that met an image or a layer which was removed while it looked for cached steps.
+/// The next attempt does not find it any more.
+const REMOVED_MEANWHILE: &[&str] = &[
+    "failed to get digest",
+    "unable to find image",
+    "unknown parent image id",
+    "layer does not exist",
+];
+
 /// Messages of daemons and registries about an image that cannot be obtained.
 const NO_IMAGE: &[&str] = &[
     "manifest unknown",
@@ -76,6 +85,16 @@ impl DaemonFailure {
             Some(404) => EngineError::Missing(what.to_string()),
             Some(500..) if !is_refusal(&message) => EngineError::Unreachable(message),
             Some(_) | None => EngineError::Refused(message),
+        }
+    }
+
+    /// The error of a build.
+    pub fn about_build(self) -> EngineError {
+        match self {
+            DaemonFailure::Answer { message, .. } if contains(&message, REMOVED_MEANWHILE) => {
+                EngineError::Unreachable(message)
+            }
+            failure => failure.about("builder"),
         }
     }
 
@@ -166,6 +185,18 @@ mod tests {
         assert!(matches!(answer(500, runtime).about("x"), EngineError::Refused(_)));
         let busy = "OCI runtime create failed: fork/exec: resource temporarily unavailable";
         assert!(matches!(answer(500, busy).about("x"), EngineError::Unreachable(_)));
+    }
+
+    #[test]
+    fn a_build_whose_cached_step_is_removed_is_tried_again_and_one_that_fails_is_not() {
+        let ended = |said: &str| {
+            DaemonFailure::Answer { status: None, message: said.to_owned() }.about_build()
+        };
+        let removed = "failed to get digest sha256:d51b: open /var/lib/docker/image/overlay2/\
+                       imagedb/content/sha256/d51b: no such file or directory";
+        assert!(matches!(ended(removed), EngineError::Unreachable(_)));
+        let failed = "The command '/bin/sh -c npm ci' returned a non-zero code: 1";
+        assert_eq!(ended(failed), EngineError::Refused(failed.to_owned()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the adapter does while the daemon comes and goes. A proxy between them can be cut.
 
-use crate::{
+use super::{
     bench::{Ran, exec},
     real::{Real, on_docker},
 };

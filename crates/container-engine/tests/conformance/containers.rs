@@ -1,6 +1,6 @@
 //! The life of a container.
 
-use crate::{
+use super::{
     bench::{Bench, command},
     programs::{IS_SICK, IS_WELL, MISSING, SERVER, SEVEN, STUBBORN},
 };
@@ -202,7 +202,7 @@ pub async fn what_is_missing_is_said(bench: &dyn Bench) {
     assert!(is_missing(&engine.start(&name).await.unwrap_err()));
     let query = LogQuery { tail: 10, since: None, stream: None };
     assert!(is_missing(&engine.logs(&name, query).await.unwrap_err()));
-    let exec = || crate::bench::exec(&["true"]);
+    let exec = || super::bench::exec(&["true"]);
     assert!(is_missing(&engine.exec(&name, exec(), None).await.err().unwrap()));
 
     assert!(is_missing(&engine.ensure_container(&spec).await.unwrap_err()), "no network");

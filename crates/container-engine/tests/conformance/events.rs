@@ -1,6 +1,6 @@
 //! Events of containers.
 
-use crate::{
+use super::{
     bench::{Bench, command},
     programs::IS_SICK,
 };

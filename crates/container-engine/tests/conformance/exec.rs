@@ -1,6 +1,6 @@
 //! Programs in containers.
 
-use crate::{
+use super::{
     bench::{Bench, Ran, exec, pieces},
     programs::{BOTH, EXIT_3, FIRST_LINE, MISSING, MUCH, SECRET, SLOW, TOO_LONG, much},
 };

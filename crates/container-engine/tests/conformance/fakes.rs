@@ -1,6 +1,6 @@
 //! The model as a bench.
 
-use crate::{
+use super::{
     bench::{Bench, Work},
     programs,
 };

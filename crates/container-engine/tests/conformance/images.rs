@@ -1,6 +1,6 @@
 //! Images: built, pushed, and pulled.
 
-use crate::bench::Bench;
+use super::bench::Bench;
 use bytes::Bytes;
 use container_engine::{BuildEvent, BuildSpec, EngineError, Labels, RegistryLogin};
 use futures_util::{StreamExt, stream};

@@ -1,6 +1,6 @@
 //! The output of containers.
 
-use crate::{
+use super::{
     bench::{Bench, command},
     programs::{CHATTER, WRITER},
 };

@@ -1,6 +1,6 @@
 //! Networks, volumes, and the inventory.
 
-use crate::bench::Bench;
+use super::bench::Bench;
 use container_engine::{EngineError, Labels, Mount, Phase};
 use std::time::Duration;
 

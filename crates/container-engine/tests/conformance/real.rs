@@ -1,6 +1,6 @@
 //! The real engine as a bench.
 
-use crate::{
+use super::{
     bench::{Bench, Work},
     registry::Registry,
 };

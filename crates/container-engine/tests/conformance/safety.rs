@@ -1,6 +1,6 @@
 //! What a container of the real engine may do, seen from inside.
 
-use crate::{
+use super::{
     bench::{Bench, command},
     programs::SERVER,
     real::{Real, on_docker},
@@ -152,7 +152,7 @@ async fn data_outlives(real: &Real) {
         pull: false,
         memory: 1 << 30,
     };
-    let image = crate::images::built(bench, spec, &dockerfile).await.1.unwrap();
+    let image = super::images::built(bench, spec, &dockerfile).await.1.unwrap();
     let mut spec = bench.spec("a");
     let volume = bench.name("vol");
     spec.image = image;

@@ -1,6 +1,6 @@
 //! Traps: the real engine behaves unexpectedly here. Each case happened.
 
-use crate::{
+use super::{
     bench::{Bench, Ran, command, exec},
     images::{archive, built},
     real::{Real, on_docker},

@@ -1,6 +1,6 @@
 //! The resource usage of containers.
 
-use crate::{
+use super::{
     bench::{Bench, command},
     programs::BUSY,
 };

@@ -34,6 +34,7 @@ functions! {
     /// payment settles the order, and renewals make no order. The same request id gets the same
     /// checkout.
     "svc_checkout_create": CreateCheckout {
+        /// `direct` if the caller or a plan gives the price, `commerce` if an order in a shop does.
         flow: CheckoutFlow,
         app_id: AppId,
         /// For `commerce`, the store of a registered channel. For `direct`, kept with the checkout.
@@ -51,6 +52,7 @@ functions! {
         /// with `variantId` or `sku`, and `quantity`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line_items: Option<Vec<LineItem>>,
+        /// Who pays. The provider sends the receipt to the e-mail.
         customer: Customer,
         /// The plan to which the buyer subscribes. Its price is charged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,12 +89,17 @@ functions! {
     ///
     /// The answer comes from the service's own records, which follow the provider. It is cheap
     /// enough for every request of a gate.
-    "svc_subscriptions_check": CheckSubscription { email: Email, app_id: AppId } -> SubscriptionCheck
+    "svc_subscriptions_check": CheckSubscription {
+        /// The e-mail address with which the buyer pays. Capital letters make no difference.
+        email: Email,
+        app_id: AppId,
+    } -> SubscriptionCheck
     { who: Public of (app_id), effect: Read }
 
     /// List the checkouts of an app.
     "svc_getCheckouts": GetCheckouts {
         app_id: AppId,
+        /// Return only checkouts in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<CheckoutState>,
         #[serde(default)]
@@ -124,6 +131,7 @@ functions! {
     /// List the subscriptions of an app.
     "svc_getSubscriptions": GetSubscriptions {
         app_id: AppId,
+        /// Return only subscriptions of the buyer with this e-mail address.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         email: Option<Email>,
         #[serde(default)]
@@ -159,6 +167,7 @@ functions! {
         admin_api_url: WebUrl,
         /// A session token or an API key of an administrator of the channel.
         admin_token: AccessToken,
+        /// What operators call the channel. It need not be unique.
         label: Name,
     } -> CommerceChannel { who: Master of (app_id), effect: Change, errors: [
         Exists "another channel of the app has this store id, or another app has this channel",
@@ -174,8 +183,10 @@ functions! {
 
     /// Forget a channel of a shop. Checkouts that were paid are settled first: while there are such
     /// checkouts, the channel stays.
-    "svc_admin_deleteCommerceChannel": DeleteCommerceChannel { channel_token: Name }
-    -> DeletedCommerceChannel { who: Master, effect: Change, errors: [
+    "svc_admin_deleteCommerceChannel": DeleteCommerceChannel {
+        /// The token that names the channel in the shop, from `svc_admin_getCommerceChannels`.
+        channel_token: Name,
+    } -> DeletedCommerceChannel { who: Master, effect: Change, errors: [
         NotNow "a checkout of the channel may still be paid, or is not settled",
     ] }
 }
@@ -184,21 +195,28 @@ records! {
     /// The page on which a buyer pays.
     pub struct CheckoutSession {
         reference: Reference,
+        /// The page of the provider to which the buyer is sent.
         checkout_url: WebUrl,
         /// Opens the page inside of an app. Null if the provider cannot.
         access_code: Option<String>,
         /// When the page closes. Null if it does not.
         expires_at: Option<Timestamp>,
+        /// What is to be paid, in the minor unit of the currency, such as cents.
         amount: Amount,
+        /// The currency of `amount`, such as `EUR`.
         currency: Currency,
     }
 
     /// Whether a payment arrived.
     pub struct CheckoutStatus {
         reference: Reference,
+        /// What is known of the payment.
         status: PaymentStatus,
+        /// What is to be paid, in the minor unit of the currency, such as cents.
         amount: Amount,
+        /// The currency of `amount`, such as `EUR`.
         currency: Currency,
+        /// When the money was paid, as the provider says. Null before that.
         paid_at: Option<Timestamp>,
         /// The code of the order in the shop.
         order_code: Option<String>,
@@ -208,8 +226,12 @@ records! {
 
     /// Whether somebody has a subscription.
     pub struct SubscriptionCheck {
+        /// Whether the buyer may use what was paid for. A renewal may be late by up to three days.
         active: bool,
+        /// The provider's code of the plan. Null if there is no subscription, or it is not known
+        /// yet.
         plan_code: Option<PlanCode>,
+        /// Where the subscription stands. Null if there is none.
         status: Option<SubscriptionStatus>,
         /// Until when it is paid.
         current_period_end: Option<Timestamp>,
@@ -220,25 +242,37 @@ records! {
         id: CheckoutId,
         reference: Reference,
         app_id: AppId,
+        /// Where the price comes from: the caller or a plan, or a shop.
         flow: CheckoutFlow,
+        /// The store that the caller named. Null if it named none.
         store_id: Option<Name>,
         provider: PaymentProvider,
+        /// Where the checkout stands, from its creation to the settled payment.
         state: CheckoutState,
         /// What is to be paid. Null until the shop or the provider said it.
         total: Option<Money>,
+        /// The page on which the buyer pays. Null before it is open, and once nobody can pay there.
+        #[serde(default)]
+        checkout_url: Option<WebUrl>,
+        /// Who pays, as the caller said.
         customer: Customer,
+        /// The provider's code of the plan to which the buyer subscribes. Null if there is none.
         payment_plan_code: Option<PlanCode>,
+        /// What the caller attached to the checkout.
         metadata: Metadata,
         /// What the provider says was paid. It differs from `total` in the state `amountMismatch`.
         paid: Option<Money>,
+        /// When the money was paid, as the provider says. Null before that.
         paid_at: Option<Timestamp>,
         /// How much the provider gave back, in the minor unit.
         refunded_amount: u64,
+        /// Where the dispute about the payment stands. Null if there is none.
         dispute: Option<DisputeState>,
         /// How the provider names the payment. Null until it knows of one.
         provider_payment_id: Option<String>,
         /// The code of the order in the shop.
         order_code: Option<String>,
+        /// The id of the subscription that the payment began. Null if it began none.
         subscription_id: Option<SubscriptionId>,
         /// Why it failed, or why it is not settled.
         problem: Option<String>,
@@ -246,6 +280,7 @@ records! {
         settled_by_hand: Option<Description>,
         /// When the service next asks the provider or the shop.
         next_attempt_at: Option<Timestamp>,
+        /// When everything was done, by the service or by hand. Null before that.
         settled_at: Option<Timestamp>,
         created_at: Timestamp,
         /// When the service stops to wait for the payment. One that arrives later still counts.
@@ -261,10 +296,13 @@ records! {
         provider_id: String,
         /// Null until the provider was asked.
         email: Option<Email>,
+        /// The provider's code of the plan. Null until the provider was asked.
         plan_code: Option<PlanCode>,
+        /// Where the subscription stands.
         status: SubscriptionStatus,
         /// The provider's own word for the status.
         provider_status: Option<String>,
+        /// Until when it is paid. Null until the provider was asked, or if it does not say.
         current_period_end: Option<Timestamp>,
         /// Why the last renewal failed, in the provider's words.
         renewal_failure: Option<String>,
@@ -278,13 +316,18 @@ records! {
     /// A channel of a shop. The admin token is masked.
     pub struct CommerceChannel {
         id: CommerceChannelId,
+        /// The token that names the channel in the shop.
         channel_token: Name,
         app_id: AppId,
+        /// Names the channel in `svc_checkout_create`. It is unique in the app.
         store_id: Name,
+        /// The address of the shop's admin API, which ends with `/admin-api`.
         admin_api_url: WebUrl,
         /// Always masked.
         admin_token: String,
+        /// What operators call the channel.
         label: Name,
+        /// Whether the channel opened when it was registered.
         check: ChannelCheck,
         /// What the check found, as one sentence.
         check_message: String,

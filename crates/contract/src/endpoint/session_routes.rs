@@ -176,28 +176,42 @@ records! {
     }
 
     /// The reply to a sign-up.
-    pub struct SignedUp { object_id: UserId, created_at: Timestamp, session_token: String }
+    pub struct SignedUp {
+        /// The id of the new account.
+        object_id: UserId,
+        created_at: Timestamp,
+        /// The token of the new session.
+        session_token: String,
+    }
 
     /// A user, in the format of Parse client libraries.
     pub struct ParseUser {
+        /// The id of the account.
         object_id: UserId,
+        /// The same address as `email`.
         username: Email,
         email: Email,
+        /// The display name. It need not be unique.
         name: Name,
         avatar_url: Option<WebUrl>,
         company: Option<Name>,
+        /// The user's highest role. Personal organizations do not count.
         role: Role,
         tier: Tier,
         created_at: Timestamp,
         updated_at: Timestamp,
+        /// The token of the new session after a sign-in, otherwise that of the call.
         session_token: String,
     }
 
     /// A session, in the format of Parse client libraries.
     pub struct ParseSession {
+        /// The id of the session, which is not its token.
         object_id: SessionId,
+        /// The account that is signed in.
         user: UserPointer,
         created_at: Timestamp,
+        /// When the session was last used, exact to the hour.
         updated_at: Timestamp,
         expires_at: ParseDate,
         /// The token with which the call was made.
@@ -212,6 +226,7 @@ records! {
         kind: String,
         /// Always `_User`.
         class_name: String,
+        /// The id of the account.
         object_id: UserId,
     }
 
@@ -220,6 +235,7 @@ records! {
         /// Always `Date`.
         #[serde(rename = "__type")]
         kind: String,
+        /// The time in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`.
         iso: Timestamp,
     }
 }

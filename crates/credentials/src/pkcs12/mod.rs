@@ -131,12 +131,15 @@ impl Archive {
     ) -> Result<Zeroizing<Vec<u8>>, Problem> {
         let bag = self.keys.get(index).ok_or(Problem::Damaged)?;
         let Some(encryption) = &bag.encryption else { return Ok(bag.data.clone()) };
-        let attempt = encryption.decrypt(&bag.data, &Password::new(password), &mut self.budget);
-        match attempt {
-            Err(Problem::WrongPassword) if password.is_empty() => {
-                encryption.decrypt(&bag.data, &Password::none(), &mut self.budget)
-            }
-            _ => attempt,
+        let mut attempt = |password| {
+            let key = encryption.decrypt(&bag.data, password, &mut self.budget)?;
+            // A wrong password leaves a valid padding once in 256 times, but no structure.
+            let whole = Der::new(&key).expect(SEQUENCE).map(|key| key.whole.len());
+            if whole == Some(key.len()) { Ok(key) } else { Err(Problem::WrongPassword) }
+        };
+        match attempt(&Password::new(password)) {
+            Err(Problem::WrongPassword) if password.is_empty() => attempt(&Password::none()),
+            decrypted => decrypted,
         }
     }
 

@@ -162,7 +162,17 @@ impl Form {
 
     /// What is wrong with the whole.
     pub fn fault(&self) -> Option<String> {
-        self.fault.as_ref().map(ToString::to_string)
+        Some(match self.fault.as_ref()? {
+            Fault::Invalid(problems) => problems
+                .iter()
+                .map(|problem| {
+                    let what = problem.problem.trim_end_matches('.');
+                    format!("{} {what}.", words_of(&problem.field))
+                })
+                .collect::<Vec<_>>()
+                .join(" "),
+            fault => fault.to_string(),
+        })
     }
 
     /// The status of the page that shows the form.
@@ -211,9 +221,22 @@ fn malformed() -> Refused {
     Refused(Fault::Malformed("this is not a form".into()))
 }
 
+/// The name of a field in words, such as `New version` for `newVersion`.
+fn words_of(field: &str) -> String {
+    let mut words = String::new();
+    for letter in field.chars() {
+        if letter.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    crate::text::sentence(words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{collections::BTreeSet, path::Path};
 
     #[test]
     fn a_refused_form_leaves_the_others_as_they_were() {
@@ -241,5 +264,63 @@ mod tests {
             assert_eq!(form.problem(ours), Some("is wrong"), "{theirs}");
             assert_eq!(form.problem(not), None, "{theirs}");
         }
+    }
+
+    #[test]
+    fn a_refusal_names_its_fields_in_words() {
+        let fault = Fault::invalid("newVersion", "must be a version");
+        let form = Form::default().refused(fault);
+        assert_eq!(form.fault().unwrap(), "New version must be a version.");
+    }
+
+    /// All files below a folder, as one text.
+    fn text_of(folder: &Path) -> String {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries
+            .map(|path| match path.is_dir() {
+                true => text_of(&path),
+                false => std::fs::read_to_string(&path).unwrap(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_field_of_a_template_is_read() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (pages, sources) = (text_of(&package.join("templates")), text_of(&package.join("src")));
+        let upto = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_owned();
+        let plain = pages.split(" name=\"").skip(1).map(|rest| upto(rest, '"'));
+        let macros = ["parts::field(", "parts::area(", "parts::search_field("].into_iter();
+        let made = macros.flat_map(|call| pages.split(call).skip(1)).filter_map(|rest| {
+            Some(rest.split(", ").nth(1)?.strip_prefix('"')?.trim_end_matches('"').to_owned())
+        });
+        // Those of macros are values, and some are for browsers and search engines.
+        let is_field =
+            |name: &String| !name.contains('{') && !["viewport", "robots"].contains(&name.as_str());
+        let fields: BTreeSet<_> = plain.chain(made).filter(is_field).collect();
+        assert!(fields.len() > 90, "{fields:?}");
+        let is_read = |name: &&String| {
+            sources.contains(&format!("\"{name}\"")) || sources.contains(&format!(" {name}:"))
+        };
+        let unread: Vec<_> = fields.iter().filter(|name| !is_read(name)).collect();
+        assert!(unread.is_empty(), "no handler reads {unread:?}");
+    }
+
+    #[test]
+    fn every_sentence_is_said() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (pages, sources) = (text_of(&package.join("templates")), text_of(&package.join("src")));
+        let english = text_of(&package.join("../messages/locales/en"));
+        let names = english.lines().filter_map(|line| line.split_once(" = ").map(|(name, _)| name));
+        let names: Vec<_> = names.filter(|name| !name.starts_with(['#', ' '])).collect();
+        assert!(names.len() > 900, "{}", names.len());
+        let is_said = |name: &&str| {
+            let (called, passed) = (format!(".{name}("), format!("Messages::{name}"));
+            pages.contains(&called) || sources.contains(&called) || sources.contains(&passed)
+        };
+        // These two are of the crate that has the sentences.
+        let is_size = |name: &&str| ["kibibytes", "mebibytes"].contains(name);
+        let unsaid: Vec<_> = names.iter().filter(|name| !is_said(name) && !is_size(name)).collect();
+        assert!(unsaid.is_empty(), "no page says {unsaid:?}");
     }
 }

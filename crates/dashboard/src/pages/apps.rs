@@ -1,32 +1,45 @@
 //! An app: what there is, its artifacts and its releases.
 
-use super::{artifacts, instances, releases};
+use super::{
+    artifacts, instances,
+    releases::{
+        self,
+        line::{self, Stop},
+        new::Version,
+    },
+};
 use crate::{
-    response::{Frame, PageResult, Refused, page},
+    frame::{Frame, Tab},
+    list,
+    response::{PageResult, Refused, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId,
+    AppId, Limit,
     apps::{App, GetApp},
+    builds::{Build, GetBuilds},
     instances::{Instance, InstanceKind},
-    projects::GetProject,
+    releases::{PublicationState, Release, ReleaseState},
 };
+use messages::Messages;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}", web::get().to(show));
 }
 
 /// The tabs of an app: the last part of the address, and the label.
-const TABS: &[(&str, &str)] = &[
-    ("", "Overview"),
-    ("/source", "Source"),
-    ("/builds", "Builds"),
-    ("/artifacts", "Artifacts"),
-    ("/releases", "Releases"),
-    ("/publishing", "Publishing"),
-    ("/credentials", "Credentials"),
+pub const TABS: &[Tab] = &[
+    ("", Messages::overview),
+    ("/releases", Messages::releases),
+    ("/artifacts", Messages::artifacts),
+    ("/builds", Messages::builds),
+    ("/source", Messages::source),
+    ("/publishing", Messages::publishing),
+    ("/credentials", Messages::credentials),
+    ("/checkouts", Messages::payments),
+    ("/settings", Messages::settings),
 ];
 
 /// The app that all tabs are about.
@@ -42,13 +55,18 @@ impl AppTab {
         here: &str,
     ) -> Result<(Frame, AppTab), Refused> {
         let app = visitor.read(&GetApp { app_id }).await?;
-        let project = visitor.read(&GetProject { project_id: app.project_id }).await?;
-        let frame = Frame::of(visitor, app.name.as_str()).await?;
-        let frame = frame.below("Projects", "/");
-        let frame = frame.below(&project.name, format!("/projects/{}", project.id));
-        let frame = frame.with_tabs("App", (&format!("/apps/{app_id}"), here), TABS);
+        let (frame, _) =
+            Frame::in_project(visitor, |_| app.name.to_string(), app.project_id).await?;
+        let frame = frame.with_tabs(Messages::app, (&format!("/apps/{app_id}"), here), TABS);
         Ok((frame, AppTab { app }))
     }
+}
+
+/// What somebody should do next about an app, in one sentence with a button.
+pub struct NextStep {
+    words: String,
+    address: String,
+    label: String,
 }
 
 #[derive(Template)]
@@ -59,7 +77,9 @@ struct AppPage {
     api_url: String,
     application_id: String,
     has_artifacts: bool,
-    has_releases: bool,
+    line: Vec<Stop>,
+    next: Option<NextStep>,
+    builds: Vec<Build>,
     backend: Option<Instance>,
     market: Option<Instance>,
 }
@@ -67,21 +87,65 @@ struct AppPage {
 async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = AppTab::open(&visitor, app_id, "").await?;
-    let has_artifacts = !artifacts::verified(&visitor, app_id).await?.is_empty();
-    let has_releases = releases::has_any(&visitor, app_id).await?;
-    let backend = instances::of_app(&visitor, app_id, InstanceKind::Backend).await?;
-    let market = instances::of_app(&visitor, app_id, InstanceKind::Market).await?;
+    let verified = artifacts::verified(&visitor, app_id).await?;
+    let newest = releases::newest(&visitor, app_id).await?;
+    let all =
+        GetBuilds { app_id, platform: None, state: None, limit: Limit::at_most(5), cursor: None };
     let settings = visitor.settings();
-    let (api_url, application_id) = (settings.api_url.clone(), settings.application_id.clone());
     let show = AppPage {
+        has_artifacts: !verified.is_empty(),
+        line: line::of(&visitor, app_id).await?,
+        next: next_step(visitor.say(), app_id, Version::all(verified).first(), &newest),
+        builds: visitor.read(&all).await?.items,
+        backend: instances::of_app(&visitor, app_id, InstanceKind::Backend).await?,
+        market: instances::of_app(&visitor, app_id, InstanceKind::Market).await?,
+        api_url: settings.api_url.clone(),
+        application_id: settings.application_id.clone(),
         frame,
         tab,
-        api_url,
-        application_id,
-        has_artifacts,
-        has_releases,
-        backend,
-        market,
     };
     page(&show)
+}
+
+/// What comes next: a version without a release, a draft, or a target that refused the last release.
+fn next_step(
+    say: Messages,
+    app_id: AppId,
+    version: Option<&Version>,
+    newest: &[Release],
+) -> Option<NextStep> {
+    let released =
+        |version: &&Version| newest.iter().any(|release| release.version == version.name);
+    if let Some(version) = version.filter(|version| !released(version)) {
+        return Some(NextStep {
+            words: say.is_verified_for_nobody(&version.name),
+            address: list::address(
+                &format!("/apps/{app_id}/releases/new"),
+                [("version", version.name.as_str())],
+            ),
+            label: say.release(&version.name),
+        });
+    }
+    let last = newest.first()?;
+    let (version, channel, address) =
+        (&last.version, &last.channel, format!("/releases/{}", last.id));
+    let failed = last.publications.iter().find(|p| p.state == PublicationState::Failed);
+    match (last.state, failed) {
+        (ReleaseState::Draft, _) => Some(NextStep {
+            words: say.is_a_draft(version, channel),
+            address,
+            label: say.publish_version(version),
+        }),
+        // Nobody waits for what was withdrawn or replaced.
+        (ReleaseState::RolledBack | ReleaseState::Superseded, _) | (_, None) => None,
+        (_, Some(failed)) => {
+            let why = failed.error.clone().unwrap_or_else(|| say.gave_no_reason());
+            let target = super::target(&say, failed.target);
+            Some(NextStep {
+                words: say.target_refused(target, version, why),
+                address,
+                label: say.see_what_it_says(),
+            })
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! The artifacts of an app, and uploads.
 
-use super::{ListQuery, apps::AppTab};
+use super::{ListQuery, apps::AppTab, releases::new::Offer, start};
 use crate::{
     arriving::in_time,
     form::{Form, value},
+    frame::Frame,
     list::{CURSOR, ListPart},
-    response::{Frame, PageResult, Refused, done, form_page},
+    response::{PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_multipart::Multipart;
@@ -25,6 +26,7 @@ use contract::{
 };
 use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
+use messages::Messages;
 use serde_json::json;
 use sha2::Digest;
 use std::{cell::RefCell, rc::Rc};
@@ -68,10 +70,41 @@ async fn list_with(visitor: &Visitor, app_id: AppId, query: &ListQuery, form: Fo
     form_page(&form.clone(), &ArtifactsPage { frame, tab, list, form })
 }
 
+/// The app that a file is for.
+#[derive(Clone, Copy)]
+pub enum Destination {
+    App(AppId),
+    /// One that is made for the file, and is called like it.
+    New,
+}
+
+impl Destination {
+    async fn app(self, visitor: &Visitor, file_name: &str, form: &Form) -> Result<AppId, Fault> {
+        kind_of(file_name)?;
+        match self {
+            Destination::App(app_id) => Ok(app_id),
+            Destination::New => start::app_for(visitor, file_name, form.key()).await,
+        }
+    }
+
+    /// The page with the form, which was refused.
+    async fn again(self, visitor: &Visitor, form: Form) -> PageResult {
+        match self {
+            Destination::App(app_id) => {
+                list_with(visitor, app_id, &ListQuery::default(), form).await
+            }
+            Destination::New => start::again(visitor, form).await,
+        }
+    }
+}
+
+async fn upload(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> PageResult {
+    take(visitor, Destination::App(super::id(path, "app")?), parts).await
+}
+
 /// Takes a file from a form, without scripts. Its bytes go on to the service while they come, and are
 /// hashed on their way.
-async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart) -> PageResult {
-    let app_id: AppId = super::id(path, "app")?;
+pub async fn take(visitor: Visitor, to: Destination, mut parts: Multipart) -> PageResult {
     visitor.user().await?;
     let mut form = Form::default();
     let mut left = MOST_TEXT;
@@ -92,10 +125,15 @@ async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart)
         let file = part.map(|bytes| {
             bytes.map_err(|_| Fault::Malformed("the file did not arrive whole".into()))
         });
+        let app_id = match to.app(&visitor, &file_name, &form).await {
+            Ok(app_id) => app_id,
+            Err(fault) => return to.again(&visitor, form.refused(fault)).await,
+        };
         return match receive(&visitor, app_id, &file_name, file).await {
-            Ok(artifact) => {
-                done(&format!("/artifacts/{}", artifact.id), "The artifact is verified.")
-            }
+            Ok(artifact) => done(
+                &format!("/artifacts/{}", artifact.id),
+                visitor.say().the_artifact_is_verified(),
+            ),
             Err(fault) => {
                 list_with(&visitor, app_id, &ListQuery::default(), form.refused(fault)).await
             }
@@ -136,6 +174,11 @@ async fn receive(
     verify(visitor, opened.artifact_id, FinalizeRequest::of(hash, Some(size))).await
 }
 
+fn kind_of(file_name: &str) -> Result<ArtifactKind, Fault> {
+    let kind = ArtifactKind::of_file_name(file_name);
+    kind.ok_or_else(|| Fault::invalid("file", "choose an .apk, .aab or .ipa"))
+}
+
 /// Opens an upload. With size and hash, the service goes on with an open one of the same bytes.
 async fn open_upload(
     visitor: &Visitor,
@@ -143,9 +186,7 @@ async fn open_upload(
     file_name: &str,
     known: Option<(u64, Sha256)>,
 ) -> Result<UploadUrl, Fault> {
-    let Some(kind) = ArtifactKind::of_file_name(file_name) else {
-        return Err(Fault::invalid("file", "choose an .apk, .aab or .ipa"));
-    };
+    let kind = kind_of(file_name)?;
     let (size, sha256) = known.unzip();
     let request = UploadUrlRequest {
         app_id,
@@ -184,8 +225,16 @@ async fn open_known(visitor: &Visitor, app_id: AppId, form: &Form) -> Result<Upl
 
 /// Opens an upload for a script, which sends the bytes in parts itself. The response is JSON.
 async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
-    let app_id: AppId = super::id(path, "app")?;
-    Ok(match open_known(&visitor, app_id, &form).await {
+    open_at(&visitor, Destination::App(super::id(path, "app")?), form).await
+}
+
+/// See [`open`].
+pub async fn open_at(visitor: &Visitor, to: Destination, form: Form) -> PageResult {
+    let opened = match to.app(visitor, form.value("fileName"), &form).await {
+        Ok(app_id) => open_known(visitor, app_id, &form).await,
+        Err(fault) => Err(fault),
+    };
+    Ok(match opened {
         Ok(opened) => HttpResponse::Ok().json(opened),
         Err(fault) => failure(&fault),
     })
@@ -211,13 +260,9 @@ fn failure(fault: &Fault) -> HttpResponse {
 struct ArtifactPage {
     frame: Frame,
     artifact: Artifact,
+    /// How it is released. `None`: it is not verified.
+    offer: Option<Offer>,
     form: Form,
-}
-
-impl ArtifactPage {
-    fn is_verified(&self) -> bool {
-        self.artifact.state == ArtifactState::Verified
-    }
 }
 
 async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
@@ -226,10 +271,14 @@ async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
 
 async fn show_with(visitor: &Visitor, artifact_id: ArtifactId, form: Form) -> PageResult {
     let artifact = visitor.read(&GetArtifact { artifact_id }).await?;
-    let frame = Frame::of(visitor, artifact.file_name.as_str()).await?;
-    let app = format!("/apps/{}", artifact.app_id);
-    let frame = frame.below("App", &app).below("Artifacts", format!("{app}/artifacts"));
-    form_page(&form.clone(), &ArtifactPage { frame, artifact, form })
+    let (frame, app) =
+        Frame::in_app(visitor, |_| artifact.file_name.to_string(), artifact.app_id).await?;
+    let frame = frame.below_page(Messages::artifacts, format!("/apps/{}/artifacts", app.id));
+    let offer = match artifact.state {
+        ArtifactState::Verified => Offer::of(visitor, &artifact).await?,
+        _ => None,
+    };
+    form_page(&form.clone(), &ArtifactPage { frame, artifact, offer, form })
 }
 
 async fn download(visitor: Visitor, path: web::Path<String>) -> PageResult {
@@ -246,7 +295,10 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(DeleteArtifact { artifact_id })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&format!("/apps/{}/artifacts", artifact.app_id), "The artifact is deleted."),
+        Ok(_) => done(
+            &format!("/apps/{}/artifacts", artifact.app_id),
+            visitor.say().the_artifact_is_deleted(),
+        ),
         Err(fault) => show_with(&visitor, artifact_id, form.refused(fault)).await,
     }
 }

@@ -3,21 +3,23 @@
 use super::{ListQuery, apps::AppTab, source};
 use crate::{
     form::Form,
+    frame::{Frame, View},
     job::{self, Job, LogPart},
     list::{CURSOR, ListPart},
-    response::{Frame, Note, PageResult, Refused, form_page, leads_to},
+    response::{Note, PageResult, Refused, form_page, leads_to},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, web};
 use askama::Template;
 use contract::{
-    AppId, BuildId, Cursor, Fault, Limit, Timestamp,
+    AppId, BuildId, Cursor, Fault, Limit,
     builds::{
         Build, BuildLogs, BuildState, BuildTrigger, CancelBuild, GetBuild, GetBuildLogs, GetBuilds,
         Labels, TriggerBuild,
     },
     repositories::Repository,
 };
+use messages::Messages;
 use std::time::Duration;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -77,8 +79,11 @@ pub async fn triggered(
     };
     let build = visitor.call(&params, form.key()).await?;
     let note = match build.warnings.as_slice() {
-        [] => format!("The build is {}.", super::name(&build.state)),
-        warnings => format!("The build is {}. {}", super::name(&build.state), warnings.join(" ")),
+        [] => visitor.say().the_build_is(super::name(&visitor.say(), &build.state)),
+        warnings => {
+            let state = super::name(&visitor.say(), &build.state);
+            visitor.say().the_build_is_with(state, warnings.join(" "))
+        }
     };
     let note = Note::plain(note);
     Ok(leads_to(&format!("/builds/{}", build.id), note))
@@ -97,7 +102,7 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> PageR
 #[template(path = "build_state.html")]
 struct BuildSummary {
     build: Build,
-    now: Timestamp,
+    frame: View,
 }
 
 impl Job for BuildSummary {
@@ -122,16 +127,16 @@ impl Job for BuildSummary {
         CancelBuild { build_id }
     }
 
-    fn new(build: Build, now: Timestamp) -> BuildSummary {
-        BuildSummary { build, now }
+    fn new(build: Build, frame: View) -> BuildSummary {
+        BuildSummary { build, frame }
     }
 
     fn log_part(BuildLogs { lines, next_cursor, done }: BuildLogs) -> LogPart {
         LogPart::new(lines.into_iter().map(|line| line.text), next_cursor, done)
     }
 
-    fn cancelled(build: Build) -> Note {
-        Note::plain(format!("The build is {}.", super::name(&build.state)))
+    fn cancelled(say: Messages, build: Build) -> Note {
+        Note::plain(say.the_build_is(super::name(&say, &build.state)))
     }
 
     fn has_ended(&self) -> bool {
@@ -139,8 +144,12 @@ impl Job for BuildSummary {
         matches!(self.build.state, Succeeded | Failed | Cancelled | TimedOut)
     }
 
+    fn cancel_label(&self, say: &Messages) -> String {
+        say.cancel_the_build()
+    }
+
     fn heading(&self) -> String {
-        format!("{} build", super::name(&self.build.platform))
+        self.frame.messages.build_for(super::platform(self.build.platform))
     }
 
     fn command(&self) -> String {
@@ -148,8 +157,7 @@ impl Job for BuildSummary {
     }
 
     async fn frame(&self, visitor: &Visitor) -> Result<Frame, Refused> {
-        let app = format!("/apps/{}", self.build.app_id);
-        let frame = Frame::of(visitor, &self.heading()).await?;
-        Ok(frame.below("App", &app).below("Builds", format!("{app}/builds")))
+        let (frame, app) = Frame::in_app(visitor, |_| self.heading(), self.build.app_id).await?;
+        Ok(frame.below_page(Messages::builds, format!("/apps/{}/builds", app.id)))
     }
 }

@@ -3,15 +3,16 @@
 use super::{ListQuery, instances::InstanceTab};
 use crate::{
     form::{Form, value},
+    frame::{Frame, View},
     job::{self, Job, LogPart},
     list::{CURSOR, ListPart},
-    response::{Frame, Note, PageResult, Refused, done, form_page},
+    response::{Note, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Cursor, DeploymentId, Fault, InstanceId, Limit, Timestamp,
+    Cursor, DeploymentId, Fault, InstanceId, Limit,
     backend_instances::GetBackendInstance,
     deployments::{
         AppSource, CancelDeployment, Deployment, DeploymentLogs, DeploymentSource, DeploymentState,
@@ -21,6 +22,7 @@ use contract::{
     images::{DockerImage, SearchDockerImages},
     instances::{Instance, InstanceKind, Role},
 };
+use messages::Messages;
 use std::time::Duration;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -45,24 +47,24 @@ struct DeploymentsPage {
 
 impl DeploymentsPage {
     /// The services that can be replaced: the target on the wire, and what it is called.
-    fn targets(&self) -> Vec<(&'static str, &'static str)> {
-        targets(&self.tab.instance)
+    fn targets(&self) -> Vec<(&'static str, String)> {
+        targets(self.frame.messages, &self.tab.instance)
     }
 
     /// What a deployment runs, or is made from.
-    fn source(deployment: &Deployment) -> String {
+    fn source(say: &Messages, deployment: &Deployment) -> String {
         let source = &deployment.source;
         if let Some(git) = &source.git {
-            let url = git.url.as_ref().map_or_else(|| "repository".to_owned(), |u| u.to_string());
+            let url = git.url.as_ref().map_or_else(|| say.its_repository(), |u| u.to_string());
             return match &git.git_ref {
                 Some(git_ref) => format!("{url}, {git_ref}"),
                 None => url,
             };
         }
         match (&source.version, &source.template_version, &source.folder) {
-            (Some(version), ..) => format!("image version {version}"),
-            (_, Some(version), _) => format!("template version {version}"),
-            (.., Some(folder)) => format!("folder {}", folder.sha256),
+            (Some(version), ..) => say.image_version_is(version),
+            (_, Some(version), _) => say.template_version_is(version),
+            (.., Some(folder)) => say.folder_is(&folder.sha256),
             _ => String::new(),
         }
     }
@@ -75,12 +77,12 @@ impl DeploymentsPage {
 }
 
 /// The services of an instance that deployments replace.
-fn targets(instance: &Instance) -> Vec<(&'static str, &'static str)> {
+fn targets(say: Messages, instance: &Instance) -> Vec<(&'static str, String)> {
     let target = |role: Role| match (role, instance.kind) {
-        (Role::Server, InstanceKind::Backend) => Some(("backend", "Backend")),
-        (Role::Server, InstanceKind::Market) => Some(("marketServer", "Market server")),
-        (Role::Dashboard, _) => Some(("marketDashboard", "Market dashboard")),
-        (Role::Storefront, _) => Some(("marketStorefront", "Storefront")),
+        (Role::Server, InstanceKind::Backend) => Some(("backend", say.backend())),
+        (Role::Server, InstanceKind::Market) => Some(("marketServer", say.market_server())),
+        (Role::Dashboard, _) => Some(("marketDashboard", say.market_dashboard())),
+        (Role::Storefront, _) => Some(("marketStorefront", say.storefront())),
         (Role::DocumentDb | Role::SqlDb, _) => None,
     };
     instance.services.iter().filter_map(|service| target(service.role)).collect()
@@ -126,9 +128,10 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> PageR
         Ok(TriggerDeployment { app_id, target: Some(form.get("target")?), source, env: None })
     };
     match visitor.send(&form, params).await {
-        Ok(made) => {
-            done(&DeploymentSummary::address(made.id), Note::plain("The deployment is queued."))
-        }
+        Ok(made) => done(
+            &DeploymentSummary::address(made.id),
+            Note::plain(visitor.say().the_deployment_is_queued()),
+        ),
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -165,7 +168,7 @@ async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Pag
     match visitor.send(&form, params).await {
         Ok(made) => done(
             &DeploymentSummary::address(made.id),
-            Note::plain("The earlier version is being started."),
+            Note::plain(visitor.say().earlier_version_is_starting()),
         ),
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
@@ -176,7 +179,7 @@ async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Pag
 #[template(path = "deployment_state.html")]
 struct DeploymentSummary {
     deployment: Deployment,
-    now: Timestamp,
+    frame: View,
 }
 
 impl Job for DeploymentSummary {
@@ -201,16 +204,16 @@ impl Job for DeploymentSummary {
         CancelDeployment { deployment_id }
     }
 
-    fn new(deployment: Deployment, now: Timestamp) -> DeploymentSummary {
-        DeploymentSummary { deployment, now }
+    fn new(deployment: Deployment, frame: View) -> DeploymentSummary {
+        DeploymentSummary { deployment, frame }
     }
 
     fn log_part(DeploymentLogs { lines, next_cursor, done }: DeploymentLogs) -> LogPart {
         LogPart::new(lines.into_iter().map(|line| line.text), next_cursor, done)
     }
 
-    fn cancelled(deployment: Deployment) -> Note {
-        Note::plain(format!("The deployment is {}.", super::name(&deployment.state)))
+    fn cancelled(say: Messages, deployment: Deployment) -> Note {
+        Note::plain(say.the_deployment_is(super::name(&say, &deployment.state)))
     }
 
     fn has_ended(&self) -> bool {
@@ -228,14 +231,18 @@ impl Job for DeploymentSummary {
         matches!(self.deployment.state, Queued | Building | Deploying | Verifying)
     }
 
+    fn cancel_label(&self, say: &Messages) -> String {
+        say.cancel_the_deployment()
+    }
+
     fn heading(&self) -> String {
-        let target = match self.deployment.target {
-            DeploymentTarget::Backend => "backend",
-            DeploymentTarget::MarketServer => "market server",
-            DeploymentTarget::MarketDashboard => "market dashboard",
-            DeploymentTarget::MarketStorefront => "storefront",
-        };
-        format!("Deployment of the {target}")
+        let say = self.frame.messages;
+        match self.deployment.target {
+            DeploymentTarget::Backend => say.deployment_of_backend(),
+            DeploymentTarget::MarketServer => say.deployment_of_market_server(),
+            DeploymentTarget::MarketDashboard => say.deployment_of_market_dashboard(),
+            DeploymentTarget::MarketStorefront => say.deployment_of_storefront(),
+        }
     }
 
     fn command(&self) -> String {
@@ -244,7 +251,9 @@ impl Job for DeploymentSummary {
 
     async fn frame(&self, visitor: &Visitor) -> Result<Frame, Refused> {
         let instance = format!("/instances/{}", self.deployment.instance_id);
-        let frame = Frame::of(visitor, "Deployment").await?.below("Instance", &instance);
-        Ok(frame.below("Deployments", format!("{instance}/deployments")))
+        let (frame, _) =
+            Frame::in_app(visitor, Messages::deployment, self.deployment.app_id).await?;
+        let frame = frame.below_page(Messages::instance, &instance);
+        Ok(frame.below_page(Messages::deployments, format!("{instance}/deployments")))
     }
 }

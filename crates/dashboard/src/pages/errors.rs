@@ -1,12 +1,14 @@
 //! The page of a refusal.
 
 use crate::{
-    response::{Frame, PageResult, page_with},
+    frame::Frame,
+    response::{PageResult, page_with},
     visitor::Visitor,
 };
 use actix_web::http::StatusCode;
 use askama::Template;
 use contract::Fault;
+use messages::Messages;
 
 #[derive(Template)]
 #[template(path = "error.html")]
@@ -16,11 +18,11 @@ struct ErrorPage {
 }
 
 pub async fn page_of(visitor: &Visitor, fault: &Fault) -> PageResult {
-    let title = match fault {
-        Fault::NotFound(_) => "Not found",
-        Fault::Forbidden(_) => "Not allowed",
-        fault if fault.status() >= 500 => "Something went wrong",
-        _ => "Not done",
+    let title = |say: Messages| match fault {
+        Fault::NotFound(_) => say.not_found(),
+        Fault::Forbidden(_) => say.not_allowed(),
+        fault if fault.status() >= 500 => say.went_wrong(),
+        _ => say.not_done(),
     };
     let frame = match fault {
         // While a request of a flood is refused, what it sent stays in memory.

@@ -2,17 +2,21 @@
 //! an action below it.
 
 mod account;
+mod app_settings;
 mod apps;
 mod artifacts;
 mod builds;
 mod commerce;
 mod credentials;
 mod deployments;
+mod docs;
 pub mod errors;
+mod home;
 mod images;
 mod instances;
 mod operations;
 mod organizations;
+mod places;
 mod projects;
 mod publishing;
 mod reference;
@@ -20,6 +24,7 @@ mod releases;
 mod search;
 pub mod sign_in;
 mod source;
+mod start;
 mod templates;
 
 use crate::{
@@ -33,28 +38,30 @@ use actix_web::{
     http::{Method, header},
     web,
 };
-use contract::{Fault, artifacts::ProvenancePath, repositories::RepositoryMode};
+use contract::{
+    Fault,
+    apps::Platform,
+    artifacts::{ProvenancePath, Trust},
+    releases::Target,
+    repositories::RepositoryMode,
+};
+use messages::Messages;
 use serde::{Deserialize, Serialize};
-use std::str::FromStr;
-
-/// The main menu: labels and addresses.
-pub const MENU: &[(&str, &str)] = &[
-    ("Projects", "/"),
-    ("Organizations", "/organizations"),
-    ("Templates", "/templates"),
-    ("Reference", "/reference"),
-];
+use std::{borrow::Borrow, str::FromStr};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.app_data(web::QueryConfig::default().error_handler(|e, _| {
         Refused(Fault::Malformed(format!("this address is not whole: {e}"))).into()
     }));
+    home::configure(app);
+    start::configure(app);
     sign_in::configure(app);
     account::configure(app);
     organizations::configure(app);
     operations::configure(app);
     projects::configure(app);
     apps::configure(app);
+    app_settings::configure(app);
     source::configure(app);
     builds::configure(app);
     artifacts::configure(app);
@@ -66,6 +73,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
     commerce::configure(app);
     templates::configure(app);
     images::configure(app);
+    docs::configure(app);
     reference::configure(app);
     search::configure(app);
 }
@@ -110,27 +118,56 @@ pub fn wire(value: &impl Serialize) -> String {
 }
 
 /// What a way by which builds and artifacts come is called.
-pub fn path(path: &ProvenancePath) -> &'static str {
+pub fn path(say: &Messages, path: &ProvenancePath) -> String {
     match path {
-        ProvenancePath::DashboardTrigger => "Dashboard",
-        ProvenancePath::CliTrigger => "Command line",
-        ProvenancePath::LocalPublish => "Local publish",
-        ProvenancePath::ExternalCi => "External CI",
-        ProvenancePath::ManualUpload => "Manual upload",
+        ProvenancePath::DashboardTrigger => say.dashboard(),
+        ProvenancePath::CliTrigger => say.command_line(),
+        ProvenancePath::LocalPublish => say.local_publish(),
+        ProvenancePath::ExternalCi => say.external_ci(),
+        ProvenancePath::ManualUpload => say.manual_upload(),
+    }
+}
+
+/// How well the origin of a file is proven.
+pub fn origin(say: &Messages, trust: impl Borrow<Trust>) -> String {
+    match trust.borrow() {
+        Trust::Unverified => say.origin_not_proven(),
+        Trust::Token => say.with_deploy_token(),
+        Trust::Oidc => say.origin_by_ci_run(),
+        Trust::Attested => say.origin_attested(),
+    }
+}
+
+/// The name by which people know a platform.
+pub fn platform(platform: impl Borrow<Platform>) -> &'static str {
+    match platform.borrow() {
+        Platform::Ios => "iOS",
+        Platform::Android => "Android",
+    }
+}
+
+/// The name by which people know a target.
+pub fn target(say: &Messages, target: impl Borrow<Target>) -> String {
+    match target.borrow() {
+        Target::AppStore => "App Store".to_owned(),
+        Target::GooglePlay => "Google Play".to_owned(),
+        Target::Testflight => "TestFlight".to_owned(),
+        Target::FirebaseAppDistribution => "Firebase".to_owned(),
+        Target::Ota => say.install_link(),
     }
 }
 
 /// What the mode of a repository is called.
-pub fn mode(mode: &RepositoryMode) -> &'static str {
+pub fn mode(say: &Messages, mode: &RepositoryMode) -> String {
     match mode {
-        RepositoryMode::Managed => "Managed",
-        RepositoryMode::ArtifactOnly => "Artifact-only",
-        RepositoryMode::Unclassified => "Not classified yet",
+        RepositoryMode::Managed => say.managed(),
+        RepositoryMode::ArtifactOnly => say.artifact_only(),
+        RepositoryMode::Unclassified => say.not_classified_yet(),
     }
 }
 
 /// The name of a state or a kind in words, such as `partially published`.
-pub fn name(value: &impl Serialize) -> String {
+pub fn name(say: &Messages, value: &impl Serialize) -> String {
     let name = wire(value);
     let mut words = String::with_capacity(name.len() + 2);
     for c in name.chars() {
@@ -139,5 +176,5 @@ pub fn name(value: &impl Serialize) -> String {
         }
         words.push(c.to_ascii_lowercase());
     }
-    words.replace('-', " ")
+    say.name_of_value(name, words.replace('-', " "))
 }

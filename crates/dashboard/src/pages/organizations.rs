@@ -3,22 +3,25 @@
 use crate::{
     Settings,
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart, address},
     pages::ListQuery,
-    response::{Frame, PageResult, Refused, done, form_page, page},
+    response::{PageResult, Refused, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
     Fault, Function, Limit, OrganizationId,
-    authentication::Role,
+    authentication::{GetUsage, Role, Usage},
     organizations::{
         AcceptInvitation, CreateOrganization, DeleteOrganization, GetInvitations, GetOrganization,
         Invitation, InviteMember, ListOrganizations, Organization, RemoveMember, RevokeInvitation,
         UpdateMember, UpdateOrganization,
     },
+    projects::{GetProjects, Project},
 };
+use messages::{Messages, Sentence};
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -56,7 +59,7 @@ async fn list(visitor: Visitor, query: web::Query<OrganizationsQuery>) -> PageRe
 }
 
 async fn list_with(visitor: &Visitor, query: &OrganizationsQuery, form: Form) -> PageResult {
-    let frame = Frame::of(visitor, "Organizations").await?;
+    let frame = Frame::of(visitor, Messages::menu_organizations).await?;
     let search = Form::search([("query", &query.query), (CURSOR, &query.cursor)]);
     let list = ListPart::read(visitor, "/organizations", search, |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
@@ -69,7 +72,9 @@ async fn list_with(visitor: &Visitor, query: &OrganizationsQuery, form: Form) ->
 async fn create(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(CreateOrganization { name: form.get("name")? });
     match visitor.send(&form, params).await {
-        Ok(made) => done(&format!("/organizations/{}", made.id), "The organization is there."),
+        Ok(made) => {
+            done(&format!("/organizations/{}", made.id), visitor.say().the_organization_is_there())
+        }
         Err(fault) => {
             list_with(&visitor, &OrganizationsQuery::default(), form.refused(fault)).await
         }
@@ -81,7 +86,7 @@ async fn accept(visitor: Visitor, form: Form) -> PageResult {
     match visitor.send(&form, params).await {
         Ok(joined) => done(
             &format!("/organizations/{}", joined.id),
-            format!("You are a member of {}.", joined.name),
+            visitor.say().you_are_a_member(joined.name),
         ),
         Err(fault) => invitation_with(&visitor, form.refused(fault)).await,
     }
@@ -119,10 +124,9 @@ async fn show_invitation(visitor: Visitor, query: web::Query<TokenQuery>) -> Pag
 }
 
 async fn invitation_with(visitor: &Visitor, form: Form) -> PageResult {
-    let title = "Invitation";
-    let frame = match Frame::of(visitor, title).await {
+    let frame = match Frame::of(visitor, Messages::invitation).await {
         Ok(frame) => frame,
-        Err(Refused(Fault::Unauthenticated(_))) => Frame::open(visitor, title),
+        Err(Refused(Fault::Unauthenticated(_))) => Frame::open(visitor, Messages::invitation),
         Err(refused) => return Err(refused),
     };
     form_page(&form.clone(), &InvitationPage { frame, form })
@@ -135,6 +139,10 @@ struct OrganizationPage {
     organization: Organization,
     /// `None`: the person may not see them.
     invitations: Option<ListPart<Invitation>>,
+    /// Its newest projects that the person sees.
+    projects: Vec<Project>,
+    /// What it uses of its quotas.
+    usage: Usage,
     form: Form,
 }
 
@@ -167,10 +175,19 @@ async fn show_with(
         Err(refused) if matches!(refused.0, Fault::Forbidden(_)) => None,
         Err(refused) => return Err(refused),
     };
+    let newest = GetProjects {
+        organization_id: Some(organization_id),
+        query: None,
+        limit: Limit::default(),
+        cursor: None,
+    };
+    let projects = visitor.read(&newest).await?.items;
+    let usage = visitor.read(&GetUsage { organization_id: Some(organization_id) }).await?;
     let form = form.beside(Form::filled([("name", organization.name.to_string())]));
-    let frame = Frame::of(visitor, organization.name.as_str()).await?;
-    let frame = frame.below("Organizations", "/organizations");
-    form_page(&form.clone(), &OrganizationPage { frame, organization, invitations, form })
+    let frame = Frame::of(visitor, |_| organization.name.to_string()).await?;
+    let frame = frame.below_page(Messages::menu_organizations, "/organizations");
+    let page = OrganizationPage { frame, organization, invitations, projects, usage, form };
+    form_page(&page.form.clone(), &page)
 }
 
 async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
@@ -178,7 +195,7 @@ async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     let params =
         |form: &Form| Ok(UpdateOrganization { organization_id, name: Some(form.get("name")?) });
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(organization_id), "The organization has the new name."),
+        Ok(_) => done(&at(organization_id), visitor.say().organization_is_renamed()),
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
 }
@@ -201,7 +218,7 @@ async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     };
     match visitor.send(&form, params).await {
         Ok(invitation) => {
-            let frame = Frame::of(&visitor, "Invitation").await?;
+            let frame = Frame::of(&visitor, Messages::invitation).await?;
             let Settings { url, sends_mail, .. } = visitor.settings();
             let at = format!("{}invitations", url.as_str());
             let token = invitation.accept_token.as_deref();
@@ -218,11 +235,11 @@ async fn act<F: Function>(
     path: web::Path<String>,
     form: Form,
     params: impl FnOnce(OrganizationId, &Form) -> Result<F, Fault>,
-    note: &str,
+    note: Sentence,
 ) -> PageResult {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     match visitor.send(&form, |form| params(organization_id, form)).await {
-        Ok(_) => done(&at(organization_id), note),
+        Ok(_) => done(&at(organization_id), note(visitor.say())),
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
 }
@@ -231,7 +248,7 @@ async fn revoke(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     let params = |organization_id, form: &Form| {
         Ok(RevokeInvitation { organization_id, invitation_id: form.get("invitationId")? })
     };
-    act(visitor, path, form, params, "The invitation is withdrawn.").await
+    act(visitor, path, form, params, Messages::the_invitation_is_withdrawn).await
 }
 
 async fn set_role(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
@@ -239,14 +256,14 @@ async fn set_role(visitor: Visitor, path: web::Path<String>, form: Form) -> Page
         let (user_id, role) = (form.get("userId")?, form.get("role")?);
         Ok(UpdateMember { organization_id, user_id, role })
     };
-    act(visitor, path, form, params, "The role is changed.").await
+    act(visitor, path, form, params, Messages::the_role_is_changed).await
 }
 
 async fn remove(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let params = |organization_id, form: &Form| {
         Ok(RemoveMember { organization_id, user_id: form.get("userId")? })
     };
-    act(visitor, path, form, params, "The member is removed.").await
+    act(visitor, path, form, params, Messages::the_member_is_removed).await
 }
 
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
@@ -257,7 +274,7 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(DeleteOrganization { organization_id, cascade: form.has("cascade", "yes") })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done("/organizations", "The organization is deleted."),
+        Ok(_) => done("/organizations", visitor.say().the_organization_is_deleted()),
         Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
 }
@@ -268,14 +285,15 @@ fn at(id: OrganizationId) -> String {
 
 impl OrganizationPage {
     /// The roles that a member can get.
-    const ROLES: [(&str, &str); 3] =
-        [("client", "Client"), ("supervisor", "Supervisor"), ("admin", "Admin")];
+    const ROLES: [Role; 3] = [Role::Client, Role::Supervisor, Role::Admin];
 
-    fn roles(&self) -> [(&str, &str); 3] {
-        Self::ROLES
+    /// Those roles: on the wire, and in words.
+    fn roles(&self) -> [(String, String); 3] {
+        let words = |role: Role| crate::text::sentence(super::name(&self.frame.messages, &role));
+        Self::ROLES.map(|role| (super::wire(&role), words(role)))
     }
 
     fn is(role: &Role, name: &str) -> bool {
-        super::name(role) == name
+        super::wire(role) == name
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart},
-    response::{Frame, PageResult, Refused, done, form_page},
+    response::{PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -14,10 +15,11 @@ use contract::{
     organizations::{GetOrganization, ListOrganizations, Organization},
     projects::{CreateProject, DeleteProject, GetProject, GetProjects, Project, UpdateProject},
 };
+use messages::Messages;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
-    app.route("/", web::get().to(list))
+    app.route("/projects", web::get().to(list))
         .route("/projects", web::post().to(create))
         .route("/projects/{id}", web::get().to(show))
         .route("/projects/{id}/apps", web::post().to(create_app))
@@ -74,8 +76,8 @@ async fn list(visitor: Visitor, query: web::Query<ProjectsQuery>) -> PageResult 
 }
 
 async fn list_with(visitor: &Visitor, query: &ProjectsQuery, form: Form) -> PageResult {
-    let frame = Frame::of(visitor, "Projects").await?;
-    let list = ListPart::read(visitor, "/", query.form(), |form| {
+    let frame = Frame::of(visitor, Messages::menu_projects).await?;
+    let list = ListPart::read(visitor, "/projects", query.form(), |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(GetProjects { organization_id: None, query, limit: Limit::default(), cursor })
     })
@@ -133,7 +135,9 @@ async fn create(visitor: Visitor, form: Form) -> PageResult {
         })
     };
     match visitor.send(&form, params).await {
-        Ok(project) => done(&format!("/projects/{}", project.id), "The project is there."),
+        Ok(project) => {
+            done(&format!("/projects/{}", project.id), visitor.say().the_project_is_there())
+        }
         Err(fault) => list_with(&visitor, &ProjectsQuery::default(), form.refused(fault)).await,
     }
 }
@@ -161,14 +165,13 @@ async fn show_with(
     query: &ProjectsQuery,
     form: Form,
 ) -> PageResult {
-    let project = visitor.read(&GetProject { project_id }).await?;
     let at = format!("/projects/{project_id}");
     let list = ListPart::read(visitor, &at, query.form(), |form| {
         let (query, cursor) = (form.get("query")?, form.get(CURSOR)?);
         Ok(ListApps { project_id, query, limit: Limit::default(), cursor })
     })
     .await?;
-    let frame = Frame::of(visitor, project.name.as_str()).await?.below("Projects", "/");
+    let (frame, project) = Frame::of_project(visitor, project_id).await?;
     form_page(&form.clone(), &ProjectPage { frame, project, list, form })
 }
 
@@ -184,7 +187,7 @@ async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Pa
         })
     };
     match visitor.send(&form, params).await {
-        Ok(app) => done(&format!("/apps/{}", app.id), "The app is there."),
+        Ok(app) => done(&format!("/apps/{}", app.id), visitor.say().the_app_is_made()),
         Err(fault) => {
             show_with(&visitor, project_id, &ProjectsQuery::default(), form.refused(fault)).await
         }
@@ -208,9 +211,7 @@ async fn show_settings(visitor: Visitor, path: web::Path<String>) -> PageResult 
 }
 
 async fn settings_with(visitor: &Visitor, project: Project, form: Form) -> PageResult {
-    let frame = Frame::of(visitor, "Settings").await?;
-    let at = format!("/projects/{}", project.id);
-    let frame = frame.below("Projects", "/").below(&project.name, at);
+    let (frame, project) = Frame::in_project(visitor, Messages::settings, project.id).await?;
     form_page(&form.clone(), &ProjectSettingsPage { frame, project, form })
 }
 
@@ -225,7 +226,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&format!("/projects/{project_id}"), "The project is changed."),
+        Ok(_) => done(&format!("/projects/{project_id}"), visitor.say().the_project_is_changed()),
         Err(fault) => {
             let project = visitor.read(&GetProject { project_id }).await?;
             settings_with(&visitor, project, form.refused(fault)).await
@@ -241,7 +242,7 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(DeleteProject { project_id })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done("/", "The project is deleted."),
+        Ok(_) => done("/projects", visitor.say().the_project_is_deleted()),
         Err(fault) => settings_with(&visitor, project, form.refused(fault)).await,
     }
 }

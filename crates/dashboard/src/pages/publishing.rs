@@ -2,16 +2,21 @@
 
 use super::{
     apps::AppTab,
+    artifacts,
     releases::{self, ReleasesQuery},
 };
 use crate::{
+    frame::Frame,
     list::{ListPart, Rest},
-    response::{Frame, PageResult, page},
+    response::{PageResult, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::releases::{Publication, Release, Target};
+use contract::{
+    artifacts::Artifact,
+    releases::{Publication, Release, Target},
+};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/publishing", web::get().to(show));
@@ -19,7 +24,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 /// A target with its publications: those that users get now, then the newest.
 struct TargetPublications {
-    target: &'static str,
+    target: String,
     publications: Vec<(Release, Publication)>,
 }
 
@@ -29,7 +34,17 @@ struct PublishingPage {
     frame: Frame,
     tab: AppTab,
     stores: Vec<TargetPublications>,
+    /// The newest artifacts of the app, for the names of their files.
+    artifacts: Vec<Artifact>,
     rest: Rest,
+}
+
+impl PublishingPage {
+    /// The name of the file that a publication gave to its target.
+    fn file(&self, publication: &Publication) -> Option<&str> {
+        let found = self.artifacts.iter().find(|artifact| artifact.id == publication.artifact_id);
+        found.map(|artifact| artifact.file_name.as_str())
+    }
 }
 
 async fn show(
@@ -42,10 +57,11 @@ async fn show(
     let at = format!("/apps/{app_id}/publishing");
     let ListPart { items, rest, .. } = releases::part_of(&visitor, app_id, &at, &query).await?;
     let stores = Target::ALL.into_iter().map(|target| TargetPublications {
-        target: target.name(),
+        target: super::target(&visitor.say(), target),
         publications: of(&items, target),
     });
-    page(&PublishingPage { frame, tab, stores: stores.collect(), rest })
+    let (stores, artifacts) = (stores.collect(), artifacts::verified(&visitor, app_id).await?);
+    page(&PublishingPage { frame, tab, stores, artifacts, rest })
 }
 
 fn of(releases: &[Release], target: Target) -> Vec<(Release, Publication)> {

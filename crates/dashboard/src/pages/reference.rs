@@ -2,16 +2,19 @@
 
 use crate::{
     form::Form,
-    response::{Frame, PageResult, Refused, form_page, page},
+    frame::Frame,
+    response::{PageResult, Refused, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Effect, Fault, PUBLISHED, Spec, example,
+    Effect, Fault, PUBLISHED, Spec,
+    example::{self, Place},
     fault::Failure,
     reference::{self, Field},
 };
+use messages::Messages;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
@@ -67,7 +70,7 @@ struct ReferencePage {
 
 async fn list(visitor: Visitor, query: web::Query<FunctionsQuery>) -> PageResult {
     let query = query.into_inner().q;
-    let frame = Frame::of(&visitor, "API reference").await?;
+    let frame = Frame::of(&visitor, Messages::api_reference).await?;
     let api_url = visitor.settings().api_url.clone();
     page(&ReferencePage { frame, groups: find(&query), query, api_url })
 }
@@ -94,8 +97,10 @@ struct FunctionPage {
     fields: Vec<Field>,
     types: Vec<NamedType>,
     reply: String,
-    /// The example in curl, the command line, Parse and TypeScript: label and text.
-    examples: [(&'static str, String); 4],
+    /// The example in each language.
+    examples: [example::Form; 4],
+    /// An example of the reply.
+    example_reply: String,
     form: Form,
     output: Option<ConsoleOutput>,
 }
@@ -118,7 +123,9 @@ async fn show_with(
     form: Form,
     output: Option<ConsoleOutput>,
 ) -> PageResult {
-    let frame = Frame::of(visitor, spec.name).await?.below("API reference", "/reference");
+    let frame = Frame::of(visitor, |_| spec.name.to_owned())
+        .await?
+        .below_page(Messages::api_reference, "/reference");
     let mut schemas = SchemaSettings::draft2020_12().into_generator();
     let params = (spec.params)(&mut schemas).to_value();
     let types =
@@ -128,10 +135,24 @@ async fn show_with(
     let documentation = spec.documentation();
     let paragraphs = documentation.split("\n\n").map(|text| text.replace('\n', " ")).collect();
     let fields = fields(&params);
-    let examples = examples(visitor, spec);
+    let settings = visitor.settings();
+    let place = Place { api_url: &settings.api_url, application_id: &settings.application_id };
+    let examples = example::forms(spec, &example::params(spec), &place);
+    let example_reply = pretty(&example::reply(spec));
     form_page(
         &form.clone(),
-        &FunctionPage { frame, spec, paragraphs, fields, types, reply, examples, form, output },
+        &FunctionPage {
+            frame,
+            spec,
+            paragraphs,
+            fields,
+            types,
+            reply,
+            examples,
+            example_reply,
+            form,
+            output,
+        },
     )
 }
 
@@ -190,38 +211,6 @@ fn plain(markdown: &str) -> String {
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-fn examples(visitor: &Visitor, spec: &Spec) -> [(&'static str, String); 4] {
-    let (name, settings) = (spec.name, visitor.settings());
-    let (url, id) = (&settings.api_url, &settings.application_id);
-    let params = example::params(spec);
-    let (line, lines) = (params.to_string(), pretty(&params));
-    [
-        (
-            "curl",
-            format!(
-                "curl {url}/backend/functions/{name} \\\n  -H 'X-Backend-Application-Id: {id}' \\\n  \
-                 -H \"X-Backend-Session-Token: $SESSION_TOKEN\" \\\n  \
-                 -H 'Content-Type: application/json' \\\n  -d '{line}'"
-            ),
-        ),
-        ("Command line", format!("svc call {name} '{line}'")),
-        (
-            "Parse library",
-            format!(
-                "Parse.initialize(\"{id}\");\nParse.serverURL = \"{url}/backend\";\n\
-                 const reply = await Parse.Cloud.run(\"{name}\", {lines}, {{ sessionToken }});"
-            ),
-        ),
-        (
-            "TypeScript",
-            format!(
-                "const svc = new Client({{ baseUrl: \"{url}/backend\", applicationId: \"{id}\", sessionToken }});\n\
-                 const reply = await svc.call(\"{name}\", {lines});"
-            ),
-        ),
-    ]
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use crate::{
     cookies,
     form::Form,
-    response::{Frame, Note, PageResult, Refused, done, form_page, page, page_with, with_session},
+    frame::Frame,
+    response::{
+        Note, PageResult, Refused, done, form_page, own_address, page, page_with, with_session,
+    },
     visitor::Visitor,
 };
 use actix_web::{
@@ -14,11 +17,12 @@ use askama::Template;
 use contract::{
     Fault,
     authentication::{
-        CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset,
-        ResetPassword, SignedIn,
+        ConfirmEmail, CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser,
+        RequestPasswordReset, ResetPassword, SignedIn,
     },
-    service::Registration,
+    service::{GetServiceInfo, Registration},
 };
+use messages::Messages;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -32,7 +36,9 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/forgot-password", web::get().to(show_forgot))
         .route("/forgot-password", web::post().to(forgot))
         .route("/reset-password", web::get().to(show_reset))
-        .route("/reset-password", web::post().to(reset));
+        .route("/reset-password", web::post().to(reset))
+        .route("/confirm-email", web::get().to(show_confirm))
+        .route("/confirm-email", web::post().to(confirm));
 }
 
 #[derive(Template)]
@@ -43,6 +49,22 @@ struct SignInPage {
     /// Whether the person was signed in before.
     again: bool,
     registration: Registration,
+    /// Whether the server has no administrator yet.
+    awaits_administrator: bool,
+}
+
+impl SignInPage {
+    async fn new(visitor: &Visitor, form: Form, again: bool) -> SignInPage {
+        let info = visitor.read(&GetServiceInfo {}).await;
+        SignInPage {
+            frame: Frame::open(visitor, Messages::sign_in),
+            form,
+            again,
+            registration: visitor.settings().registration,
+            // Who has no calls left still sees the form.
+            awaits_administrator: info.is_ok_and(|info| info.awaits_administrator),
+        }
+    }
 }
 
 #[derive(Template)]
@@ -83,6 +105,13 @@ struct ResetPasswordPage {
     form: Form,
 }
 
+#[derive(Template)]
+#[template(path = "confirm_email.html")]
+struct ConfirmEmailPage {
+    frame: Frame,
+    form: Form,
+}
+
 /// Where a person goes after they signed in.
 #[derive(Deserialize)]
 struct DestinationQuery {
@@ -92,13 +121,12 @@ struct DestinationQuery {
 
 async fn show(visitor: Visitor, query: web::Query<DestinationQuery>) -> PageResult {
     let form = Form::filled([("to", own_address(&query.to))]);
-    let registration = visitor.settings().registration;
-    page(&SignInPage { frame: Frame::open(&visitor, "Sign in"), form, again: false, registration })
+    page(&SignInPage::new(&visitor, form, false).await)
 }
 
 /// Asks a person to sign in whose session is missing or over. What they entered is kept, and can be
 /// sent again.
-pub fn again(visitor: &Visitor, sent: Option<Form>) -> PageResult {
+pub async fn again(visitor: &Visitor, sent: Option<Form>) -> PageResult {
     let req = visitor.request();
     let to = req.uri().path_and_query().map_or("/", |path| path.as_str());
     let mut fields = vec![("to".to_owned(), to.to_owned())];
@@ -110,12 +138,7 @@ pub fn again(visitor: &Visitor, sent: Option<Form>) -> PageResult {
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(sent.kept()).finish();
         fields.push(("kept".to_owned(), kept));
     }
-    let content = SignInPage {
-        frame: Frame::open(visitor, "Sign in"),
-        form: Form::new(fields),
-        again: visitor.is_signed_in(),
-        registration: visitor.settings().registration,
-    };
+    let content = SignInPage::new(visitor, Form::new(fields), visitor.is_signed_in()).await;
     page_with(StatusCode::UNAUTHORIZED, &content)
 }
 
@@ -134,16 +157,15 @@ async fn sign_in(visitor: Visitor, form: Form) -> PageResult {
             }
             let kept = form.value("kept").as_bytes();
             let kept = url::form_urlencoded::parse(kept).into_owned().collect();
-            let frame = Frame::open(&visitor, "You are signed in again").for_session(&session);
+            let frame = Frame::open(&visitor, Messages::signed_in_again).for_session(&session);
             let mut response = page(&GoOnPage { frame, to, kept })?;
             // A cookie that cannot be added would only ask to sign in once more.
             let _ = response.add_cookie(&cookies::signed_in(session));
             Ok(response)
         }
         Err(fault) => {
-            let (frame, form) = (Frame::open(&visitor, "Sign in"), form.refused(fault));
-            let registration = visitor.settings().registration;
-            form_page(&form.clone(), &SignInPage { frame, form, again: false, registration })
+            let form = form.refused(fault);
+            form_page(&form.clone(), &SignInPage::new(&visitor, form, false).await)
         }
     }
 }
@@ -168,7 +190,7 @@ async fn show_register(visitor: Visitor, query: web::Query<DestinationQuery>) ->
 
 fn register_page(visitor: &Visitor, form: Form) -> RegisterPage {
     let registration = visitor.settings().registration;
-    RegisterPage { frame: Frame::open(visitor, "New account"), form, registration }
+    RegisterPage { frame: Frame::open(visitor, Messages::new_account), form, registration }
 }
 
 async fn register(visitor: Visitor, form: Form) -> PageResult {
@@ -193,8 +215,11 @@ async fn register(visitor: Visitor, form: Form) -> PageResult {
 }
 
 async fn show_first(visitor: Visitor, query: web::Query<TokenQuery>) -> PageResult {
+    if visitor.read(&GetServiceInfo {}).await.is_ok_and(|info| !info.awaits_administrator) {
+        return done("/sign-in", Note::plain(visitor.messages().has_administrator()));
+    }
     let form = Form::filled([("token", query.into_inner().token)]);
-    page(&FirstStartPage { frame: Frame::open(&visitor, "First administrator"), form })
+    page(&FirstStartPage { frame: Frame::open(&visitor, Messages::first_administrator), form })
 }
 
 async fn first(visitor: Visitor, form: Form) -> PageResult {
@@ -209,7 +234,8 @@ async fn first(visitor: Visitor, form: Form) -> PageResult {
     match visitor.send(&form, params).await {
         Ok(signed_in) => with_session("/", cookies::signed_in(signed_in.session_token)),
         Err(fault) => {
-            let (frame, form) = (Frame::open(&visitor, "First administrator"), form.refused(fault));
+            let (frame, form) =
+                (Frame::open(&visitor, Messages::first_administrator), form.refused(fault));
             form_page(&form.clone(), &FirstStartPage { frame, form })
         }
     }
@@ -221,18 +247,20 @@ async fn show_forgot(visitor: Visitor) -> PageResult {
 
 fn forgot_page(visitor: &Visitor, form: Form) -> ForgotPasswordPage {
     let sends_mail = visitor.settings().sends_mail;
-    ForgotPasswordPage { frame: Frame::open(visitor, "Forgotten password"), form, sends_mail }
+    ForgotPasswordPage {
+        frame: Frame::open(visitor, Messages::forgotten_password),
+        form,
+        sends_mail,
+    }
 }
 
 async fn forgot(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RequestPasswordReset { email: form.get("email")? });
     match visitor.send(&form, params).await {
         Ok(_) => {
-            let note = if visitor.settings().sends_mail {
-                "If there is an account with this e-mail, a mail with a link is on its way to it."
-            } else {
-                "This server sends no mail. If there is an account with this e-mail, its operator finds the link in the log."
-            };
+            let say = visitor.messages();
+            let sends_mail = visitor.settings().sends_mail;
+            let note = if sends_mail { say.asked_mail() } else { say.asked_no_mail() };
             done("/reset-password", Note::plain(note))
         }
         Err(fault) => {
@@ -251,7 +279,7 @@ struct TokenQuery {
 
 async fn show_reset(visitor: Visitor, query: web::Query<TokenQuery>) -> PageResult {
     let form = Form::filled([("token", query.into_inner().token)]);
-    page(&ResetPasswordPage { frame: Frame::open(&visitor, "New password"), form })
+    page(&ResetPasswordPage { frame: Frame::open(&visitor, Messages::new_password), form })
 }
 
 async fn reset(visitor: Visitor, form: Form) -> PageResult {
@@ -260,40 +288,28 @@ async fn reset(visitor: Visitor, form: Form) -> PageResult {
         Ok(ResetPassword { token, new_password, revoke_tokens: true })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done("/sign-in", "The new password holds from now on. Sign in with it."),
+        Ok(_) => done("/sign-in", visitor.messages().password_set()),
         Err(fault) => {
-            let (frame, form) = (Frame::open(&visitor, "New password"), form.refused(fault));
+            let (frame, form) =
+                (Frame::open(&visitor, Messages::new_password), form.refused(fault));
             form_page(&form.clone(), &ResetPasswordPage { frame, form })
         }
     }
 }
 
-/// An address of this site. Anything else leads to the start.
-fn own_address(to: &str) -> String {
-    // Browsers leave out tabs and line ends, and take a backslash for a slash.
-    let is_plain = to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
-    let is_own = is_plain && to.starts_with('/') && !to.starts_with("//");
-    if is_own && !to.starts_with("/sign-") { to.to_owned() } else { "/".to_owned() }
+async fn show_confirm(visitor: Visitor, query: web::Query<TokenQuery>) -> PageResult {
+    let form = Form::filled([("token", query.into_inner().token)]);
+    page(&ConfirmEmailPage { frame: Frame::open(&visitor, Messages::confirm_email), form })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::own_address;
-
-    #[test]
-    fn only_addresses_of_this_site_are_followed() {
-        assert_eq!(own_address("/projects/p_1?a=b"), "/projects/p_1?a=b");
-        for other in [
-            "",
-            "https://evil.example",
-            "//evil.example",
-            "/\\evil.example",
-            "/\t/evil.example",
-            "/\n/evil.example",
-            "javascript:a",
-            "/sign-out",
-        ] {
-            assert_eq!(own_address(other), "/", "{other}");
+async fn confirm(visitor: Visitor, form: Form) -> PageResult {
+    let params = |form: &Form| Ok(ConfirmEmail { token: form.get("token")? });
+    match visitor.send(&form, params).await {
+        Ok(_) => done("/account", visitor.messages().email_confirmed()),
+        Err(fault) => {
+            let (frame, form) =
+                (Frame::open(&visitor, Messages::confirm_email), form.refused(fault));
+            form_page(&form.clone(), &ConfirmEmailPage { frame, form })
         }
     }
 }

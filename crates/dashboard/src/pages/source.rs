@@ -3,7 +3,8 @@
 use super::{apps::AppTab, builds};
 use crate::{
     form::Form,
-    response::{Frame, Note, PageResult, Refused, done, form_page, page},
+    frame::Frame,
+    response::{Note, PageResult, Refused, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -15,6 +16,7 @@ use contract::{
         GetRepositoryWebhook, Repository, RepositoryMode, RepositoryWebhook, RunsIn,
     },
 };
+use messages::Messages;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/source", web::get().to(show))
@@ -36,15 +38,15 @@ struct SourcePage {
 }
 
 /// What the badge at the trigger of builds says: the mode of the repository, and where a build runs.
-pub fn badge(repository: &Repository) -> &'static str {
+pub fn badge(say: &Messages, repository: &Repository) -> String {
     let is_managed = repository.mode == RepositoryMode::Managed;
     match (repository.runs_in, is_managed) {
-        (Some(RunsIn::ClientCi), _) => "Managed, runs in client repo",
-        (Some(RunsIn::CentralCi), true) => "Managed, runs in the operator's CI",
-        (Some(RunsIn::Runner), true) => "Managed, runs on a runner",
-        (Some(RunsIn::CentralCi), false) => "Artifact-only, runs in the operator's CI",
-        (Some(RunsIn::Runner), false) => "Artifact-only, runs on a runner",
-        (None, _) => "Not classified yet",
+        (Some(RunsIn::ClientCi), _) => say.managed_in_client_repository(),
+        (Some(RunsIn::CentralCi), true) => say.managed_in_operators_ci(),
+        (Some(RunsIn::Runner), true) => say.managed_on_a_runner(),
+        (Some(RunsIn::CentralCi), false) => say.artifact_only_in_operators_ci(),
+        (Some(RunsIn::Runner), false) => say.artifact_only_on_a_runner(),
+        (None, _) => say.not_classified_yet(),
     }
 }
 
@@ -93,32 +95,34 @@ async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> PageR
             host_key: form.get("hostKey")?,
         })
     };
+    let say = visitor.say();
     send(&visitor, app_id, form, params, |repository| {
-        read(repository, "The repository is connected.", "The address is kept")
+        read(say, repository, say.the_repository_is_connected(), say.address_is_kept())
     })
     .await
 }
 
 async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id = super::id(path, "app")?;
+    let say = visitor.say();
     send(
         &visitor,
         app_id,
         form,
         |_| Ok(CheckRepository { app_id }),
         |repository| {
-            read(repository, "The repository was read again.", "The repository was looked for")
+            read(say, repository, say.repository_was_read_again(), say.repository_was_sought())
         },
     )
     .await
 }
 
 /// What is known of a repository after a form: it was read, it could not be, or a check still runs.
-fn read(repository: &Repository, well: &str, otherwise: &str) -> Note {
+fn read(say: Messages, repository: &Repository, well: String, otherwise: String) -> Note {
     match &repository.error {
-        Some(error) => Note::bad(format!("{otherwise}, but it could not be read: {error}")),
+        Some(error) => Note::bad(say.could_not_be_read(otherwise, error)),
         None if repository.checking || repository.commit.is_none() => {
-            Note::plain(format!("{otherwise}. A check of its files is under way."))
+            Note::plain(say.check_of_files_is_under_way(otherwise))
         }
         None => well.into(),
     }
@@ -139,7 +143,7 @@ async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> Pa
         form.confirm(repository.url.to_string(), "the address of the repository")?;
         Ok(DisconnectRepository { app_id })
     };
-    let note = |_: &_| "The repository is disconnected.".into();
+    let note = |_: &_| visitor.say().the_repository_is_disconnected().into();
     send(&visitor, app_id, form, params, note).await
 }
 

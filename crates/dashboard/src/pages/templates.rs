@@ -3,14 +3,16 @@
 
 use crate::{
     form::{Form, value},
+    frame::Frame,
     list::{CURSOR, ListPart},
-    response::{Frame, PageResult, Refused, done, form_page},
+    response::{PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
     BoundedSet, Fault, Limit,
+    images::{DockerImage, SearchDockerImages},
     instances::InstanceKind,
     templates::{
         AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, GetTemplate, GetTemplateStats,
@@ -20,6 +22,7 @@ use contract::{
     },
     text::Slug,
 };
+use messages::Messages;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -50,16 +53,16 @@ impl TemplatesQuery {
 }
 
 /// What a template costs.
-pub fn price(template: &Blueprint) -> String {
+pub fn price(say: &Messages, template: &Blueprint) -> String {
     let pricing = &template.pricing;
     match (pricing.model, pricing.amount, &pricing.currency, &pricing.plan_code) {
-        (PricingModel::Free, ..) => "free".to_owned(),
+        (PricingModel::Free, ..) => say.for_free(),
         (PricingModel::OneTime, Some(amount), Some(currency), _) => {
             contract::money::Amount::new(amount).map_or_else(String::new, |amount| {
                 contract::money::Money { amount, currency: currency.clone() }.to_string()
             })
         }
-        (PricingModel::Subscription, _, _, Some(plan)) => format!("subscription, {plan}"),
+        (PricingModel::Subscription, _, _, Some(plan)) => say.by_subscription(plan),
         _ => String::new(),
     }
 }
@@ -82,7 +85,7 @@ async fn list_with(visitor: &Visitor, query: TemplatesQuery, form: Form) -> Page
         Ok(GetTemplates { query, kind, limit: Limit::default(), cursor })
     })
     .await?;
-    let frame = Frame::of(visitor, "Templates").await?;
+    let frame = Frame::of(visitor, Messages::menu_templates).await?;
     let shown = if form.fault().is_some() { &form } else { &list.form };
     form_page(&shown.clone(), &TemplatesPage { frame, list, form })
 }
@@ -104,9 +107,7 @@ async fn create(visitor: Visitor, form: Form) -> PageResult {
         })
     };
     match visitor.send(&form, params).await {
-        Ok(made) => {
-            done(&at(&made.slug), "The template is a draft. Add a version, then publish it.")
-        }
+        Ok(made) => done(&at(&made.slug), visitor.say().template_is_a_draft()),
         Err(fault) => list_with(&visitor, TemplatesQuery::default(), form.refused(fault)).await,
     }
 }
@@ -120,6 +121,8 @@ fn at(slug: &Slug) -> String {
 struct TemplatePage {
     frame: Frame,
     template: Blueprint,
+    /// The registered images, for their names.
+    images: Vec<DockerImage>,
     /// How often it is used. Only administrators see it.
     stats: Option<TemplateStats>,
     form: Form,
@@ -145,10 +148,18 @@ impl TemplatePage {
         words.collect::<Vec<_>>().join(", ")
     }
 
+    /// The image of a service, by its name and version.
+    fn image(&self, service: &TemplateService) -> String {
+        let found = self.images.iter().find(|image| image.id == service.image_id);
+        let name =
+            found.map_or_else(|| service.image_id.to_string(), |image| image.name.to_string());
+        format!("{name} {}", service.image_version)
+    }
+
     /// How the service learns whether it is healthy.
-    fn health(service: &TemplateService) -> String {
+    fn health(say: &Messages, service: &TemplateService) -> String {
         match &service.health_check {
-            None => "it runs".to_owned(),
+            None => say.it_runs(),
             Some(HealthCheck::Http(path)) => format!("GET {path}"),
             Some(HealthCheck::Command(words)) => {
                 words.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -157,10 +168,10 @@ impl TemplatePage {
     }
 
     /// Where a service listens and what it keeps, in words.
-    fn details(service: &TemplateService) -> String {
-        let port = service.port.map(|port| format!("port {port}"));
-        let volume = service.volume.as_ref().map(|folder| format!("data in {folder}"));
-        let database = service.database.as_ref().map(|database| super::name(&database.engine));
+    fn details(say: &Messages, service: &TemplateService) -> String {
+        let port = service.port.map(|port| say.on_port(port));
+        let volume = service.volume.as_ref().map(|folder| say.data_in(folder));
+        let database = service.database.as_ref().map(|database| super::name(say, &database.engine));
         [port, volume, database].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
@@ -179,13 +190,17 @@ async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
 /// Shows a template with a form that was refused, or an empty one. The other forms have what is set
 /// now.
 async fn show_with(visitor: &Visitor, template: Blueprint, form: Form) -> PageResult {
-    let frame = Frame::of(visitor, template.name.as_str()).await?.below("Templates", "/templates");
+    let frame = Frame::of(visitor, |_| template.name.to_string())
+        .await?
+        .below_page(Messages::menu_templates, "/templates");
     let stats = match frame.is_superadmin() {
         true => Some(visitor.read(&GetTemplateStats { template_id: template.id }).await?),
         false => None,
     };
+    let images = SearchDockerImages { query: None, limit: Limit::MOST, cursor: None };
+    let images = visitor.read(&images).await?.items;
     let form = form.beside(filled(&template));
-    form_page(&form.clone(), &TemplatePage { frame, template, stats, form })
+    form_page(&form.clone(), &TemplatePage { frame, template, images, stats, form })
 }
 
 /// The forms of a template with what is set now.
@@ -229,7 +244,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         })
     };
     match visitor.send(&form, params).await {
-        Ok(changed) => done(&at(&changed.slug), "The template is changed."),
+        Ok(changed) => done(&at(&changed.slug), visitor.say().the_template_is_changed()),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
 }
@@ -240,7 +255,10 @@ async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> Pa
         Ok(UpdateTemplateStatus { template_id: template.id, status: form.get("status")? })
     };
     match visitor.send(&form, params).await {
-        Ok(changed) => done(&at(&changed.slug), format!("It is {}.", super::name(&changed.status))),
+        Ok(changed) => done(
+            &at(&changed.slug),
+            visitor.say().template_is(super::name(&visitor.say(), &changed.status)),
+        ),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
 }
@@ -252,7 +270,7 @@ async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> P
         Ok(UpdateTemplateVersion { template_id: template.id, version })
     };
     match visitor.send(&form, params).await {
-        Ok(changed) => done(&at(&changed.slug), "New instances get this version."),
+        Ok(changed) => done(&at(&changed.slug), visitor.say().new_instances_get_this()),
         Err(fault) => {
             // The form for a new version has a field `version`.
             let form = form.refused_as(fault, &[("version", "currentVersion")]);
@@ -278,7 +296,7 @@ async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) 
         })
     };
     match visitor.send(&form, params).await {
-        Ok(changed) => done(&at(&changed.slug), "The price is set."),
+        Ok(changed) => done(&at(&changed.slug), visitor.say().the_price_is_set()),
         Err(fault) => {
             form.mark_unticked(&["featured"]);
             show_with(&visitor, template, form.refused(fault)).await
@@ -297,7 +315,7 @@ async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> P
         })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(&template.slug), "The version is there."),
+        Ok(_) => done(&at(&template.slug), visitor.say().the_version_is_there()),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
 }
@@ -309,7 +327,7 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(DeleteTemplate { template_id: template.id })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done("/templates", "The template is deleted."),
+        Ok(_) => done("/templates", visitor.say().the_template_is_deleted()),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
 }

@@ -1,15 +1,13 @@
 //! What happens after a payment: refunds, disputes, notices.
 
-use crate::{
-    providers::{PaymentProvider, SECRET_KEY, has_paystack},
-    world::{key, order, reference, world},
-};
+use super::world::{key, order, reference, world};
 use contract::Timestamp;
 use payments::{
     About, DisputeState, Notice, NoticeRefused, PaymentStatus, PaystackKey, Provider, ProviderKey,
     SecretText, Signature, paystack::Paystack, read_notice,
 };
 use serde_json::{Value, json};
+use test_support::payments::{PaymentProvider, SECRET_KEY, has_paystack};
 
 #[tokio::test]
 async fn refunds_and_disputes_are_looked_up() {

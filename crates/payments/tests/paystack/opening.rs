@@ -1,13 +1,11 @@
 //! Pages on which buyers pay: opened once, whatever is lost on the way.
 
-use crate::{
-    providers::has_paystack,
-    world::{World, key, order, own_world, priced, reference, refusal, world},
-};
+use super::world::{World, key, order, own_world, priced, reference, refusal, world};
 use payments::{
     PaymentStatus, Provider, ProviderKey, RemoteError, SecretText, StripeKey, paystack::Paystack,
 };
 use serde_json::json;
+use test_support::payments::has_paystack;
 
 #[tokio::test]
 async fn a_page_is_opened_and_paid() {

@@ -1,12 +1,10 @@
 //! Plans and subscriptions.
 
-use crate::{
-    providers::{PaymentProvider, SECRET_KEY, has_paystack},
-    world::{key, order, reference, refusal, world},
-};
+use super::world::{key, order, reference, refusal, world};
 use contract::{Timestamp, text::PlanCode};
 use payments::{PaymentStatus, Provider, Subscription, SubscriptionStatus, paystack::Paystack};
 use serde_json::json;
+use test_support::payments::{PaymentProvider, SECRET_KEY, has_paystack};
 
 #[tokio::test]
 async fn plans_are_looked_up() {

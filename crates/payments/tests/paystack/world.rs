@@ -1,6 +1,5 @@
 //! A Paystack, and orders for it.
 
-use crate::providers::{PaymentProvider, SECRET_KEY};
 use contract::{Timestamp, checkouts::Reference};
 use payments::{
     Line, Payment, PaymentOrder, PaystackKey, Provider, ProviderKey, RemoteError, SecretText,
@@ -8,6 +7,7 @@ use payments::{
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
+use test_support::payments::{PaymentProvider, SECRET_KEY};
 
 pub struct World {
     pub rig: Arc<PaymentProvider>,

@@ -1,9 +1,6 @@
 //! What happens after a payment: refunds, disputes, notices.
 
-use crate::{
-    providers::{WEBHOOK_SECRET, has_stripe},
-    world::{World, money, now, order, own_world, priced, reference, world},
-};
+use super::world::{World, money, now, order, own_world, priced, reference, world};
 use contract::Timestamp;
 use payments::{
     About, DisputeState, Notice, NoticeRefused, PaymentStatus, Provider, ProviderKey, SecretText,
@@ -11,6 +8,7 @@ use payments::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
+use test_support::payments::{WEBHOOK_SECRET, has_stripe};
 
 #[tokio::test]
 async fn refunds_and_disputes_are_looked_up() {

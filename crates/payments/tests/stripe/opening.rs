@@ -1,14 +1,12 @@
 //! Sessions of Checkout: one for a reference, whatever is lost on the way.
 
-use crate::{
-    providers::{SECRET_KEY, has_stripe},
-    world::{World, key, money, order, own_world, priced, reference, refusal, world},
-};
+use super::world::{World, key, money, order, own_world, priced, reference, refusal, world};
 use payments::{
     PaymentStatus, PaystackKey, Provider, ProviderKey, RemoteError, SecretText, stripe::Stripe,
 };
 use serde_json::json;
 use std::time::Duration;
+use test_support::payments::{SECRET_KEY, has_stripe};
 
 #[tokio::test]
 async fn a_session_is_opened_and_paid() {

@@ -1,12 +1,10 @@
 //! Plans and subscriptions.
 
-use crate::{
-    providers::has_stripe,
-    world::{priced, reference, refusal, world},
-};
+use super::world::{priced, reference, refusal, world};
 use contract::{Timestamp, text::PlanCode};
 use payments::{PaymentOrder, PaymentStatus, Provider, Subscription, SubscriptionStatus};
 use serde_json::json;
+use test_support::payments::has_stripe;
 
 #[tokio::test]
 async fn plans_are_recurring_prices() {

@@ -1,6 +1,5 @@
 //! A Stripe, and orders for it.
 
-use crate::providers::{PaymentProvider, SECRET_KEY, WEBHOOK_SECRET};
 use contract::{Timestamp, checkouts::Reference, money::Money};
 use payments::{
     Line, Payment, PaymentOrder, PaymentPage, Provider, ProviderKey, RemoteError, SecretText,
@@ -11,6 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::{Duration, UNIX_EPOCH},
 };
+use test_support::payments::{PaymentProvider, SECRET_KEY, WEBHOOK_SECRET};
 
 pub struct World {
     pub rig: Arc<PaymentProvider>,

@@ -318,6 +318,7 @@ fn new_upload(
         trust: origin.trust,
         attestation: None,
         signer: None,
+        profile: None,
         state: ArtifactState::Pending,
         problem: None,
         created_at: now,

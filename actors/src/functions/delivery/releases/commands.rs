@@ -164,7 +164,7 @@ pub fn check_targets(
 ) -> Result<(), Fault> {
     let known = release.map(targets_of).unwrap_or_default();
     for target in targets {
-        if !kinds.iter().any(|kind| takes(*target, *kind)) {
+        if !kinds.iter().any(|kind| target.takes(*kind)) {
             let name = target.name();
             return Err(Fault::NotNow(format!(
                 "the release has no artifact that {name} takes; add one with svc_updateRelease, or choose other targets"
@@ -256,7 +256,7 @@ fn allowed(world: &World, app: AppId, channel: &Channel, artifact: &Artifact) ->
 /// One offer for each of the targets that takes the artifact.
 fn offers_of(world: &World, seen: &Snapshot<Artifacts>, targets: &[Target]) -> Vec<Offer> {
     let artifact = &seen.state.artifact;
-    let takes = targets.iter().filter(|target| takes(**target, artifact.kind));
+    let takes = targets.iter().filter(|target| target.takes(artifact.kind));
     takes
         .map(|target| Offer {
             id: world.ports.random.id(world.ports.clock.now()),
@@ -264,13 +264,4 @@ fn offers_of(world: &World, seen: &Snapshot<Artifacts>, targets: &[Target]) -> V
             target: *target,
         })
         .collect()
-}
-
-/// Whether the target takes files of this kind.
-fn takes(target: Target, kind: ArtifactKind) -> bool {
-    match target {
-        Target::AppStore | Target::Testflight => kind == ArtifactKind::Ipa,
-        Target::GooglePlay => kind != ArtifactKind::Ipa,
-        Target::FirebaseAppDistribution | Target::Ota => true,
-    }
 }

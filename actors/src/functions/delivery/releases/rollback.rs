@@ -34,15 +34,20 @@ impl Serves<RollbackRelease> for Platform {
         let key = Current::key(release.app_id, &release.channel);
         let current = self.world.store.get::<Current>(&key)?;
         let current = current.filter(|current| current.release == release.id);
-        let back = match (current, release.state) {
+        if p.withdraw && p.to_release_id.is_some() {
+            return Err(Fault::invalid("withdraw", "goes with no toReleaseId: choose one of them"));
+        }
+        // Where the channel's pointer goes. An earlier release is current afterwards, or none is.
+        let (current, to) = match (current, release.state) {
             (Some(current), _) => {
                 let to = match p.to_release_id {
-                    Some(to) => earlier(&self.world, release, to)?,
-                    None => latest_superseded(&self.world, release)?,
+                    _ if p.withdraw => None,
+                    Some(to) => Some(earlier(&self.world, release, to)?),
+                    None => Some(latest_superseded(&self.world, release)?),
                 };
-                Some((current, to))
+                (Some(current), to)
             }
-            (None, ReleaseState::Publishing) if p.to_release_id.is_none() => None,
+            (None, ReleaseState::Publishing) if p.to_release_id.is_none() => (None, None),
             (None, ReleaseState::RolledBack) => {
                 return Err(Fault::NotNow(
                     "this release was rolled back already; only the current release of a channel can be".into(),
@@ -55,7 +60,7 @@ impl Serves<RollbackRelease> for Platform {
                 )));
             }
         };
-        let to = back.as_ref().map(|(_, to)| read_release(&self.world, *to)).transpose()?;
+        let to = to.map(|to| read_release(&self.world, to)).transpose()?;
         let in_stores = withdrawn(release).map(|p| p.id).collect::<Vec<_>>();
         poll(&self.world, &in_stores).await?;
         let release = read_release(&self.world, release.id)?;
@@ -65,9 +70,11 @@ impl Serves<RollbackRelease> for Platform {
         }
         let restore = plan.iter().filter(|step| step.release_id != release.id);
         let restore: Vec<_> = restore.map(|step| step.publication_id).collect();
-        let command = match back {
-            Some((current, to)) => Command::RollBack { to, current, restore: restore.clone() },
-            None => Command::Withdraw,
+        let command = match (current, &to) {
+            (Some(current), Some(to)) => {
+                Command::RollBack { to: to.id, current, restore: restore.clone() }
+            }
+            (current, _) => Command::Withdraw(current),
         };
         let shown = plan.clone();
         let reply = move |state: &State| {
@@ -99,13 +106,16 @@ fn plan(
     let mut steps = Vec::new();
     let ota = release.publications.iter().filter(|p| p.target == Target::Ota);
     for publication in ota.filter(|p| p.state == PublicationState::Live) {
-        let version = to.map(|to| to.version.to_string()).unwrap_or_default();
+        let (action, channel) = match to {
+            Some(to) => (RollbackAction::PointBack, format!("points to {} again", to.version)),
+            None => (RollbackAction::Close, "has no release any more".to_owned()),
+        };
         let text = format!(
-            "The channel {} points to {version} again, and the install page of {} is closed. \
-             Devices keep what they have.",
+            "The channel {} {channel}, and the install page of {} is closed. Devices keep what they \
+             have.",
             release.channel, release.version
         );
-        steps.push(step(publication, RollbackAction::PointBack, text));
+        steps.push(step(publication, action, text));
     }
     let mut targets = BTreeSet::new();
     for publication in withdrawn(release) {
@@ -150,7 +160,9 @@ fn earlier(world: &World, release: &Release, to: ReleaseId) -> Result<ReleaseId,
 fn latest_superseded(world: &World, release: &Release) -> Result<ReleaseId, Fault> {
     let none = || {
         Fault::NotNow(
-            "there is no earlier release in this channel to go back to; publish another one".into(),
+            "there is no earlier release in this channel to go back to; publish another one, or \
+             withdraw this one"
+                .into(),
         )
     };
     let newest = pagination::page::<Releases, _>(

@@ -68,7 +68,8 @@ impl Serves<GetBackendInstance> for Platform {
 
 impl Serves<StartBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: StartBackendInstance) -> Result<Instance, Fault> {
-        ask_instance(cx, p.instance_id, Command::Start, p.wait).await
+        let command = Command::Start { accept_data_loss: p.accept_data_loss };
+        ask_instance(cx, p.instance_id, command, p.wait).await
     }
 }
 

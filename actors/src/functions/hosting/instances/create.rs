@@ -10,9 +10,10 @@ use crate::{
         hosting::{
             images,
             instances::{
-                record::{Definition, Instance, Revision, Service, ServiceImage},
+                record::Instance,
                 rules::{Creation, ForApp},
                 secrets::{new_secrets, seal, secret_names},
+                service::{Definition, Revision, Service, ServiceImage},
             },
             templates::{TemplateClaim, Templates},
         },

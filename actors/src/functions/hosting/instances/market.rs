@@ -98,7 +98,8 @@ impl Serves<DeployMarketStorefront> for Platform {
 
 impl Serves<StartMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: StartMarketServer) -> Result<Instance, Fault> {
-        ask_instance(cx, market(&self.world, p.app_id)?.0, Command::Start, p.wait).await
+        let command = Command::Start { accept_data_loss: p.accept_data_loss };
+        ask_instance(cx, market(&self.world, p.app_id)?.0, command, p.wait).await
     }
 }
 

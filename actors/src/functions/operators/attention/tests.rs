@@ -169,3 +169,53 @@ fn only_the_last_of_a_series_counts_and_only_for_a_day() {
     };
     assert_eq!(told(&facts), [about(Why::WorkFailed, "broken", Act::OpenApp)]);
 }
+
+/// A release of a channel with one publication at Google Play.
+fn release(n: u8, channel: &str, state: &str, publication: &str) -> Release {
+    let at = now();
+    serde_json::from_value(serde_json::json!({
+        "id": id::<contract::ReleaseId>("rel", n), "appId": id::<AppId>("app", 1),
+        "version": format!("1.{n}.0"), "channel": channel, "notes": null, "artifactIds": [],
+        "state": state, "rolledBackTo": null, "createdBy": null, "createdAt": at, "publishedAt": null,
+        "publications": [{
+            "id": id::<contract::PublicationId>("pub", n),
+            "releaseId": id::<contract::ReleaseId>("rel", n),
+            "artifactId": id::<contract::ArtifactId>("art", n), "target": "google-play",
+            "state": publication, "remoteId": null, "url": null, "error": "no room", "log": [],
+            "updatedAt": at,
+        }],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn the_last_release_of_a_channel_counts_unless_it_was_rolled_back() {
+    for (newest, refused) in [
+        (vec![release(1, "beta", "failed", "failed")], vec![1]),
+        (vec![release(1, "beta", "published", "live")], vec![]),
+        (vec![release(1, "beta", "rolledBack", "failed")], vec![]),
+        (
+            vec![release(2, "beta", "published", "live"), release(1, "beta", "failed", "failed")],
+            vec![],
+        ),
+        (
+            vec![release(2, "beta", "draft", "failed"), release(1, "beta", "failed", "failed")],
+            vec![1],
+        ),
+        (
+            vec![
+                release(2, "beta", "failed", "failed"),
+                release(1, "production", "partiallyPublished", "failed"),
+            ],
+            vec![2, 1],
+        ),
+    ] {
+        let facts = Facts { releases: vec![newest], ..Facts::default() };
+        let found = decide(&facts, now());
+        let subjects: Vec<_> = found.iter().filter_map(|entry| entry.subject.clone()).collect();
+        let expected: Vec<_> =
+            refused.iter().map(|n| id::<contract::ReleaseId>("rel", *n).to_string()).collect();
+        assert_eq!(subjects, expected, "{facts:?}");
+        assert!(found.iter().all(|entry| entry.reason == Why::PublicationFailed));
+    }
+}

@@ -1,5 +1,6 @@
 //! The handlers of the group Authentication.
 
+mod email;
 pub mod passwords;
 pub mod registration;
 pub mod session_routes;
@@ -23,8 +24,8 @@ use crate::{
 use contract::{
     Email, Fault, Page, Serves, UserId,
     authentication::{
-        self as auth, Caller, Empty, GetCurrentUser, GetSessions, GetUsage, Logout, RevokeSession,
-        Role, UpdateProfile, Usage, User,
+        self as auth, Caller, Empty, GetCurrentUser, GetSessions, Logout, RevokeSession, Role,
+        UpdateProfile, User,
     },
 };
 use store::Snapshot;
@@ -94,16 +95,6 @@ impl Serves<Logout> for Platform {
         let Some(session) = session else { return Ok(Empty {}) };
         let command = Command::SignOut { key: key.to_owned(), session };
         cx.to::<Accounts>(cx.user()?.id).change(command, |_| Ok(Empty {})).await
-    }
-}
-
-impl Serves<GetUsage> for Platform {
-    async fn serve(&self, cx: &Call, _: GetUsage) -> Result<Usage, Fault> {
-        let user = cx.user()?;
-        let tier = user.account.state.tier();
-        let calls_per_minute = tier.per_minute();
-        let left = self.authn.peek_user(&self.world, user.id).map(|allowance| allowance.remaining);
-        Ok(Usage { tier, calls_per_minute, calls_left: calls_per_minute.and(left) })
     }
 }
 

@@ -62,17 +62,12 @@ pub async fn prove_identity(
 
 /// Tells a user by mail that the password was replaced. The call does not wait for it.
 fn tell_of_new_password(platform: &Platform, email: &Email, reach_ended: bool) {
-    let (mail, email) = (platform.world.ports.mail.clone(), email.clone());
     let ended = if reach_ended { REACH_ENDED } else { "" };
     let text = format!(
         "The password of your account at {} was replaced, and all sessions have ended.{ended}\n\nIf it was not you, ask for a new one with “Forgot password” or requestPasswordReset: that ends all sessions, and all that acts for your account.",
         platform.settings.api_url
     );
-    actix_rt::spawn(async move {
-        if let Err(e) = mail.send(&email, "Your password was replaced", &text).await {
-            tracing::error!(error = %e, "a mail about a new password was not sent");
-        }
-    });
+    platform.send_mail(email, "Your password was replaced", text);
 }
 
 /// Replaces the password with the hash `seen`, ends all sessions, and begins a new session.
@@ -140,10 +135,7 @@ async fn begin_reset(platform: &Platform, cx: &Call, email: &Email) -> Result<()
         "Somebody asked for a new password for your account at {}.\n\n{how}\n\nIf it was not you, do nothing.",
         platform.settings.api_url
     );
-    let mail = &platform.world.ports.mail;
-    if let Err(e) = mail.send(&account.email, "Your new password", &text).await {
-        tracing::error!(error = %e, "a mail for a password reset was not sent");
-    }
+    platform.send_mail(&account.email, "Your new password", text);
     Ok(())
 }
 

@@ -97,6 +97,7 @@ pub fn new_registration(
         personal,
         known_addresses: Vec::new(),
         resets: Vec::new(),
+        email_changes: Vec::new(),
         token_epoch: 0,
         tokens_ended_at: None,
         ends_reach: None,

@@ -13,8 +13,8 @@ use crate::{
         people::{
             accounts::digest,
             organizations::{
-                Command, Invitation, New, Organization, Organizations,
-                rules::{INVITATION_LIFETIME, invitation_claim},
+                Command, INVITATION_LIFETIME, Invitation, New, Organization, Organizations,
+                rules::invitation_claim,
             },
             projects::Projects,
         },
@@ -246,12 +246,7 @@ impl Serves<InviteMember> for Platform {
         mail_counted.was_sent();
         let inviter = cx.caller.user.as_ref().map(|user| &user.account.email);
         let text = invitation_mail(inviter, &name, &self.settings, &token);
-        let mail = self.world.ports.mail.clone();
-        actix_rt::spawn(async move {
-            if let Err(e) = mail.send(&p.email, "Your invitation", &text).await {
-                tracing::error!(error = %e, "a mail for an invitation was not sent");
-            }
-        });
+        self.send_mail(&p.email, "Your invitation", text);
         Ok(reply)
     }
 }

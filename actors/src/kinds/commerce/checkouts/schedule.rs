@@ -1,7 +1,7 @@
 //! When the provider or the shop is asked next. Pure.
 
 use crate::runtime::backoff::Backoff;
-use contract::Timestamp;
+use contract::{CheckoutId, Id, Timestamp};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -43,19 +43,20 @@ pub fn may_still_pay(opened: Timestamp, now: Timestamp) -> bool {
     now.since(opened) < LOOKS_FOR_THE_CARD
 }
 
-/// The pause after this many failed attempts, of which the service asked for `at_least`.
-pub fn pause(attempts: u32, at_least: Duration) -> Duration {
-    growing(ATTEMPTS, attempts, at_least)
+/// The pause after this many failed attempts of a checkout, of which the service asked for `at_least`.
+pub fn pause(id: CheckoutId, attempts: u32, at_least: Duration) -> Duration {
+    growing(ATTEMPTS, id, attempts, at_least)
 }
 
 /// The pause after this many looks in a row without an answer. The looks go on until the provider
 /// answers, however long that takes: the key may be revoked for days while buyers pay.
-pub fn pause_of_looks(attempts: u32, at_least: Duration) -> Duration {
-    growing(LOOKS, attempts, at_least)
+pub fn pause_of_looks(id: CheckoutId, attempts: u32, at_least: Duration) -> Duration {
+    growing(LOOKS, id, attempts, at_least)
 }
 
-fn growing(backoff: Backoff, attempts: u32, at_least: Duration) -> Duration {
-    backoff.pause(attempts.saturating_sub(1)).max(at_least).min(backoff.longest)
+fn growing(backoff: Backoff, id: CheckoutId, attempts: u32, at_least: Duration) -> Duration {
+    let pause = backoff.pause_of(id.unique().0, attempts.saturating_sub(1));
+    pause.max(at_least).min(backoff.longest)
 }
 
 /// Whether people must hear that money that arrived at this time is not settled. A refusal does not
@@ -67,6 +68,7 @@ pub fn is_alarming(paid_at: Timestamp, now: Timestamp, is_refused: bool) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ulid::Ulid;
 
     #[test]
     fn looks_become_rare_and_end() {
@@ -82,9 +84,11 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_an_hour() {
-        let pauses = [1, 2, 3, 20].map(|attempts| pause(attempts, Duration::ZERO).as_secs());
-        assert_eq!(pauses, [1, 2, 4, 3600]);
-        assert_eq!(pause(1, MINUTE), MINUTE);
-        assert_eq!(pause_of_looks(u32::MAX, Duration::ZERO), HOUR * 12);
+        // The pauses of this id are the longest.
+        let id = CheckoutId::of(Ulid(u128::MAX));
+        let pauses = [1, 2, 3, 20].map(|attempts| pause(id, attempts, Duration::ZERO).as_millis());
+        assert_eq!(pauses, [1_200, 2_400, 4_800, 3_600_000]);
+        assert_eq!(pause(id, 1, MINUTE), MINUTE);
+        assert_eq!(pause_of_looks(id, u32::MAX, Duration::ZERO), HOUR * 12);
     }
 }

@@ -25,6 +25,11 @@ pub(crate) fn view(id: CheckoutId, state: &State) -> Checkout {
         provider: state.provider,
         state: state.state,
         total: state.total.clone(),
+        checkout_url: state
+            .opened
+            .as_ref()
+            .filter(|_| state.state == S::AwaitingPayment)
+            .and_then(|opened| opened.url.clone()),
         customer: state.ordered.customer.clone(),
         payment_plan_code: price.plan().cloned(),
         metadata: state.ordered.metadata.clone(),

@@ -7,11 +7,13 @@ use crate::{
         entries::InState,
         event::Event,
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        uses::Uses,
     },
 };
 use contract::{
     AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Attestation},
+    quotas::Quota,
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
@@ -167,6 +169,22 @@ impl Resource for Artifacts {
         let stands = matches!(state, S::Pending | S::Verifying | S::Verified);
         let claim = claim.filter(|_| stands && upload.claims_bytes);
         claim.map(|claim| Unique::new(claim, || Fault::Stale)).into_iter().collect()
+    }
+
+    /// An upload counts what was declared, and at least what arrived, so that none begins where no byte is
+    /// left.
+    fn uses(upload: &StoredArtifact) -> Uses {
+        use ArtifactState as S;
+        let announced = upload.length.or(upload.declared.size).unwrap_or_default();
+        let arrives = announced.max(upload.offset).max(1);
+        match upload.artifact.state {
+            S::Pending => Uses::one(Quota::OpenUploads).and(Quota::ArtifactBytes, arrives),
+            S::Verifying => Uses::default().and(Quota::ArtifactBytes, arrives),
+            S::Verified => {
+                Uses::default().and(Quota::ArtifactBytes, upload.artifact.size.unwrap_or(arrives))
+            }
+            S::Rejected | S::Expired | S::Deleted => Uses::default(),
+        }
     }
 
     fn next(upload: &StoredArtifact) -> Option<Work<Effect>> {

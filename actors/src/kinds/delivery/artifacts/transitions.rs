@@ -194,6 +194,7 @@ impl StoredArtifact {
                     self.artifact.identifier = content.identifier.parse().ok();
                     self.artifact.build_number = content.build_number;
                     self.artifact.signer = content.signer;
+                    self.artifact.profile = content.profile;
                 }
                 self.artifact.size = Some(size);
                 self.artifact.sha256 = Some(sha256);

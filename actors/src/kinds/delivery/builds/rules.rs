@@ -16,11 +16,13 @@ use crate::{
         entries::InState,
         event::Event,
         resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
+        uses::Uses,
     },
 };
 use contract::{
     AppId, ArtifactId, BuildId, EventId, Fault, Name, OrganizationId, Timestamp,
     builds::{Build, BuildState},
+    quotas::Quota,
     repositories::RepositoryMode,
     text::GitUrl,
     webhooks::EventType,
@@ -219,6 +221,13 @@ impl Resource for Builds {
                 )
                 .and_all(waiting.map(|()| BuildIndex::WaitingOf { app, platform: platform() })),
             None => entries.and_all(waiting.map(|()| BuildIndex::Waiting { platform: platform() })),
+        }
+    }
+
+    fn uses(state: &State) -> Uses {
+        match state.build.state.is_final() {
+            true => Uses::default(),
+            false => Uses::one(Quota::Builds),
         }
     }
 

@@ -97,6 +97,8 @@ impl Use {
             via: Via::Service,
             address: String::new(),
             resource: credential.id.to_string(),
+            organization_id: None,
+            project_id: None,
             request_id: by.to_owned(),
         });
         Use { credential: credential.id, stored_at: credential.updated_at, event }

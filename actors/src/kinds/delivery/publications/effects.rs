@@ -61,7 +61,7 @@ async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
 
 async fn step(state: &State, artifact: &Artifact, key: &StoreKey, world: &World) -> StepResult {
     let refused = |why: String| Err(RemoteError::Refused(why));
-    let Some(store) = world.ports.stores.get(&state.publication.target) else {
+    let Some(store) = world.ports.app_stores.get(&state.publication.target) else {
         return refused("this target is not configured on this server".into());
     };
     match foreign_signer(artifact, world) {
@@ -80,7 +80,7 @@ async fn step(state: &State, artifact: &Artifact, key: &StoreKey, world: &World)
 /// The key to the store, and the note of its use.
 fn key(state: &State, world: &World) -> Result<Result<(StoreKey, Use), RemoteError>, Retry> {
     let target = state.publication.target;
-    for kind in keys_of(target) {
+    for kind in target.keys() {
         let Some(found) = credentials::newest(world, state.app_id, *kind, None)? else { continue };
         let used = Use::of(world, &found.credential, &state.publication.id.to_string());
         let key = match found.secret {
@@ -93,19 +93,8 @@ fn key(state: &State, world: &World) -> Result<Result<(StoreKey, Use), RemoteErr
     Ok(Err(RemoteError::Refused(no_key(target))))
 }
 
-/// The kinds of credentials that open a store, the best first.
-fn keys_of(target: Target) -> &'static [CredentialKind] {
-    use CredentialKind as K;
-    match target {
-        Target::AppStore | Target::Testflight => &[K::AppStoreConnectKey],
-        Target::GooglePlay => &[K::GoogleServiceAccount],
-        Target::FirebaseAppDistribution => &[K::FirebaseServiceAccount, K::GoogleServiceAccount],
-        Target::Ota => &[],
-    }
-}
-
 fn no_key(target: Target) -> String {
-    let kind = keys_of(target).first().map_or("", |kind| kind.name());
+    let kind = target.keys().first().map_or("", |kind| kind.name());
     format!(
         "the app has no credential of the kind {kind}, which {} needs: store one with \
          svc_setCredential (svc credential set {kind}), and publish again",
@@ -115,7 +104,7 @@ fn no_key(target: Target) -> String {
 
 /// Refuses a target that cannot work for an app, for want of a credential.
 pub fn check_key(world: &World, app: AppId, target: Target) -> Result<(), Fault> {
-    let kinds = keys_of(target);
+    let kinds = target.keys();
     for kind in kinds {
         if credentials::newest_facts(world, app, *kind)?.is_some() {
             return Ok(());

@@ -134,8 +134,8 @@ pub enum Command {
         /// The publications of the release `to` that are offered again.
         restore: Vec<PublicationId>,
     },
-    /// Take a release back that no user has got yet.
-    Withdraw,
+    /// Take a release back, with none in its place. Without a pointer, no user may have got it yet.
+    Withdraw(Option<Snapshot<Current>>),
     /// Delete the release because its app is deleted.
     Remove,
 }
@@ -159,7 +159,7 @@ impl std::fmt::Debug for Command {
             Command::Follow(_) => "Follow",
             Command::Report { .. } => "Report",
             Command::RollBack { .. } => "RollBack",
-            Command::Withdraw => "Withdraw",
+            Command::Withdraw(_) => "Withdraw",
             Command::Remove => "Remove",
         })
     }

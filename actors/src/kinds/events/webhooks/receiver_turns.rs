@@ -1,7 +1,7 @@
 //! The turns of requests to receivers. Organizations share them, and a slow receiver holds the turns
 //! of its own webhook only.
 
-use crate::runtime::turns::{Asked, NoTurn, Tenant, Turn, Turns};
+use crate::runtime::turns::{NoTurn, Tenant, Turn, Turns, Waiting};
 use contract::{Id, MessageId, OrganizationId, WebhookId};
 
 /// How many requests to receivers are under way at most. Each holds a connection.
@@ -55,7 +55,7 @@ impl ReceiverTurns {
 
     /// Lets no first attempt to a webhook begin until this is dropped, so that those of several
     /// events can come together and be put in order.
-    pub fn hold_back(&self, webhook: WebhookId) -> Result<Asked<WebhookId>, NoTurn> {
+    pub fn hold_back(&self, webhook: WebhookId) -> Result<Waiting<WebhookId>, NoTurn> {
         self.begin.ask(webhook, 0)
     }
 }

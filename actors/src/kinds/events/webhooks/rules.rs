@@ -4,10 +4,13 @@
 use crate::{
     kinds::world::World,
     ports::sealed::Sealed,
-    runtime::resource::{Child, Kept, Moment, Resource, Step, without_effects},
+    runtime::{
+        resource::{Child, Kept, Moment, Resource, Step, without_effects},
+        uses::Uses,
+    },
 };
 use contract::{
-    Description, Fault, OrganizationId, Patch, Timestamp, UserId, WebUrl, WebhookId,
+    Description, Fault, OrganizationId, Patch, Timestamp, UserId, WebUrl, WebhookId, quotas::Quota,
     webhooks::EventType,
 };
 use serde::{Deserialize, Serialize};
@@ -110,6 +113,10 @@ impl Resource for Webhooks {
     type State = Webhook;
     type Command = Command;
     without_effects!();
+
+    fn uses(_: &Webhook) -> Uses {
+        Uses::one(Quota::Webhooks)
+    }
 
     fn create(_: &Moment<Self>, webhook: Webhook) -> Result<Step<Self>, Fault> {
         Ok(Step::put(webhook))

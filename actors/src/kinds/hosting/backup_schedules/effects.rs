@@ -4,13 +4,16 @@ use super::rules::{BackupSchedules, Effect, Outcome};
 use crate::{
     kinds::{
         hosting::{
-            backups::{self, Backups},
+            backups::{self, Backups, Begin},
             instances::Instances,
         },
         people::apps::Apps,
         world::World,
     },
-    runtime::resource::{Input, Retry},
+    runtime::{
+        messages::Rider,
+        resource::{Input, Retry},
+    },
 };
 use contract::{Fault, instances::DesiredState};
 use std::sync::Arc;
@@ -38,8 +41,14 @@ pub(super) async fn perform(
     let begin = backups::begin(id, of, schedule.database, made, world.ports.clock.now());
     // No backup is created when the app is deleted at the same time.
     let app_id = schedule.app_id;
-    let held = Arc::new(move |_: &_| Ok(Change::new().require(&app_id, &app)));
-    match world.to::<Backups>(id).ask_with(Input::Create(Box::new(begin)), held).await {
+    let held: Rider<Backups> = Arc::new(move |_| Ok(Change::new().require(&app_id, &app)));
+    let create =
+        |begin| world.to::<Backups>(id).ask_with(Input::Create(Box::new(begin)), held.clone());
+    let mut made = create(begin.clone()).await;
+    if let Err(Fault::OverQuota(why)) = made {
+        made = create(Begin { refused: Some(why), ..begin }).await;
+    }
+    match made {
         // `NotFound`: the backup was created, and is deleted already.
         Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Done),
         // The database may be dumped or restored at the moment: the effect is tried again.

@@ -1,12 +1,29 @@
 //! How a backup begins, and which databases an instance has. Pure.
 
-use super::Begin;
-use crate::kinds::hosting::instances::{Instance, database::role};
+use super::State;
+use crate::kinds::hosting::instances::{
+    Instance,
+    database::{WITHIN, role},
+};
 use contract::{
     BackupId, InstanceId, Timestamp,
     backups::{Backup, BackupKind, BackupState},
     text::Identifier,
 };
+
+/// What a backup begins with.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    pub backup: Backup,
+    /// See [`State::database`].
+    pub database: Option<Identifier>,
+    /// See [`State::keep`].
+    pub keep: Option<u32>,
+    /// See [`State::verify`].
+    pub verify: bool,
+    /// Why the backup of a schedule was refused: it has failed from its beginning, so that members see it.
+    pub refused: Option<String>,
+}
 
 /// A backup that begins at `now`. For `keep`, see [`State::keep`](super::rules::State::keep).
 pub fn begin(
@@ -32,7 +49,7 @@ pub fn begin(
         created_at: now,
         finished_at: None,
     };
-    Begin { backup, database: database_name(instance.1, kind), keep, verify }
+    Begin { backup, database: database_name(instance.1, kind), keep, verify, refused: None }
 }
 
 /// The name of the database that a backup of this kind contains.
@@ -44,4 +61,29 @@ pub(crate) fn database_name(instance: &Instance, kind: BackupKind) -> Option<Ide
 pub fn databases(instance: &Instance) -> Vec<BackupKind> {
     let all = [BackupKind::DocumentDb, BackupKind::SqlDb];
     all.into_iter().filter(|kind| instance.service(role(*kind)).is_some()).collect()
+}
+
+impl State {
+    /// The state of a backup that begins at `now`, or that failed because it was refused.
+    pub(super) fn new(begin: Begin, now: Timestamp) -> State {
+        let Begin { mut backup, database, keep, verify, refused } = begin;
+        let is_refused = refused.is_some();
+        if is_refused {
+            (backup.state, backup.error) = (BackupState::Failed, refused);
+            backup.finished_at = Some(now);
+        }
+        State {
+            backup,
+            deadline: (!is_refused).then_some(now + WITHIN),
+            verify,
+            keep,
+            has_check_database: false,
+            restored: false,
+            database,
+            has_left_bytes: false,
+            useless: false,
+            surplus: is_refused && keep.is_some(),
+            removing: false,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::{
     kinds::{
         hosting::{
             instances::{
-                Instances,
+                Command, Instances,
                 database::{RunningDatabase, role},
             },
             names,
@@ -18,7 +18,7 @@ use crate::{
     ports::NotDone,
     runtime::{resource::Retry, store::Store},
 };
-use contract::{BackupId, Fault, backups::Backup, instances::ServiceState};
+use contract::{BackupId, Fault, InstanceId, backups::Backup, instances::ServiceState};
 use std::sync::Arc;
 use store::Snapshot;
 
@@ -40,6 +40,7 @@ pub(super) async fn perform(
             Ok(database) => put_into(&database, id, &kept.state, &world).await,
             Err(why) => Ok(Outcome::Failed(why)),
         },
+        Effect::Restart => restart(kept.state.backup.instance_id, &world).await,
         Effect::Verify => verify(id, &kept.state, &world).await,
         Effect::Dispose => {
             restore_check::dispose(id, &world).await?;
@@ -95,6 +96,16 @@ async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, R
             Outcome::Failed(_) if again => again = false,
             done => return Ok(done),
         }
+    }
+}
+
+/// The servers of an instance remember what was in its database: a Parse Server would refuse the classes
+/// that came back.
+async fn restart(instance: InstanceId, world: &World) -> Result<Outcome, Retry> {
+    match world.to::<Instances>(instance).ask(Command::Restart).await {
+        // It stops or is gone, so its servers read the database anew.
+        Ok(_) | Err(Fault::NotNow(_) | Fault::NotFound(_)) => Ok(Outcome::Restarted),
+        Err(fault) => Err(fault.into()),
     }
 }
 

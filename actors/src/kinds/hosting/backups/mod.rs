@@ -6,6 +6,6 @@ pub(crate) mod restore_check;
 mod retention;
 pub(crate) mod rules;
 
-pub use begin::{begin, databases};
+pub use begin::{Begin, begin, databases};
 pub(crate) use restore_check::turns as restore_check_turns;
-pub use rules::{BackupClaim, BackupIndex, Backups, Begin, Command, Effect, Outcome, State};
+pub use rules::{BackupClaim, BackupIndex, Backups, Command, Effect, Outcome, State};

@@ -1,6 +1,7 @@
 //! The rules of a backup: `running → ready | failed`. A ready backup is restored or verified, one
 //! at a time; clean-up waits for both.
 
+use super::begin::Begin;
 use crate::{
     kinds::{
         hosting::instances::{Instances, database::WITHIN},
@@ -9,11 +10,13 @@ use crate::{
     runtime::{
         entries::Under,
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
+        uses::Uses,
     },
 };
 use contract::{
     AppId, BackupId, Fault, InstanceId, Sha256, Timestamp,
     backups::{Backup, BackupKind, BackupState, Restore, RestoreState},
+    quotas::Quota,
     text::Identifier,
 };
 use futures_util::future::LocalBoxFuture;
@@ -37,6 +40,9 @@ pub struct State {
     /// Whether the throw-away database of a restore check may exist and has to be removed.
     #[serde(default, rename = "on_trial")]
     pub has_check_database: bool,
+    /// Whether the dump is in the instance's database, and the instance is still to be restarted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
     /// Whether the bytes of a dump that failed may exist and have to be removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_left_bytes: bool,
@@ -57,17 +63,6 @@ pub struct State {
 }
 
 #[derive(Debug, Clone)]
-pub struct Begin {
-    pub backup: Backup,
-    /// See [`State::database`].
-    pub database: Option<Identifier>,
-    /// See [`State::keep`].
-    pub keep: Option<u32>,
-    /// See `State::verify`.
-    pub verify: bool,
-}
-
-#[derive(Debug, Clone)]
 pub enum Command {
     /// Restore the backup into its instance's database.
     Restore,
@@ -84,6 +79,8 @@ pub enum Effect {
     Dump,
     /// Restore the dump into the instance's database.
     Restore,
+    /// Restart the instance, whose servers remember the database as it was.
+    Restart,
     /// Restore the dump into a throw-away database.
     Verify,
     /// Remove the throw-away database.
@@ -103,6 +100,8 @@ pub enum Outcome {
     Dumped(u64, Sha256),
     /// The dump was restored, into either database.
     Restored,
+    /// The instance of the restored database restarts.
+    Restarted,
     /// The dump or the restore failed, for this reason.
     Failed(String),
     /// The restore check could not be carried out, for this reason.
@@ -165,7 +164,7 @@ impl Resource for Backups {
     type Outcome = Outcome;
 
     fn create(at: &Moment<Self>, begin: Begin) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(State::new(begin, at.now + WITHIN)))
+        Ok(Step::put(State::new(begin, at.now)))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
@@ -190,6 +189,16 @@ impl Resource for Backups {
             state.backup.state == BackupState::Running || is_running(&state.backup.restore);
         let of = BackupClaim::of(state.backup.instance_id, state.backup.kind);
         (running && !state.removing).then(|| Unique::new(of, in_use)).into_iter().collect()
+    }
+
+    /// A dump that is being written counts a byte, so that none begins where no byte is left.
+    fn uses(State { backup, .. }: &State) -> Uses {
+        let bytes = match backup.state {
+            BackupState::Running => 1,
+            BackupState::Ready => backup.size.unwrap_or(1),
+            BackupState::Failed => return Uses::default(),
+        };
+        Uses::one(Quota::Backups).and(Quota::BackupBytes, bytes)
     }
 
     fn next(state: &State) -> Option<Work<Effect>> {
@@ -218,21 +227,6 @@ impl Resource for Backups {
 }
 
 impl State {
-    fn new(Begin { backup, database, keep, verify }: Begin, deadline: Timestamp) -> State {
-        State {
-            backup,
-            deadline: Some(deadline),
-            verify,
-            keep,
-            has_check_database: false,
-            database,
-            has_left_bytes: false,
-            useless: false,
-            surplus: false,
-            removing: false,
-        }
-    }
-
     fn on_command(
         mut self,
         at: &Moment<Backups>,
@@ -315,8 +309,19 @@ impl State {
                 self.surplus = self.keep.is_some();
                 self.has_left_bytes = true;
             }
-            Outcome::Restored if is_running(restore) => end(restore, None, at),
-            Outcome::Failed(why) if is_running(restore) => end(restore, Some(why), at),
+            // The deadline stays: it is that of the restart, too.
+            Outcome::Restored if is_running(restore) => {
+                self.restored = true;
+                return Step::put(self);
+            }
+            Outcome::Restarted if self.restored => {
+                end(restore, None, at);
+                self.restored = false;
+            }
+            Outcome::Failed(why) if is_running(restore) => {
+                end(restore, Some(why), at);
+                self.restored = false;
+            }
             Outcome::Restored if is_running(verification) => {
                 end(verification, None, at);
                 self.useless = false;
@@ -340,6 +345,7 @@ impl State {
         match self {
             State { removing: true, .. } => Some(Effect::Discard),
             _ if *state == BackupState::Running => Some(Effect::Dump),
+            State { restored: true, .. } => Some(Effect::Restart),
             _ if is_running(restore) => Some(Effect::Restore),
             _ if is_running(verification) => Some(Effect::Verify),
             State { has_left_bytes: true, .. } => Some(Effect::Clean),

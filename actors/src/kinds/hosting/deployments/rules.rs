@@ -19,12 +19,14 @@ use crate::{
         entries::InState,
         event::Event,
         resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
+        uses::Uses,
     },
 };
 use contract::{
     AppId, DeploymentId, Fault, Timestamp,
     deployments::{Deployment, DeploymentState as S},
     instances::Role,
+    quotas::Quota,
     text::EnvName,
     webhooks::EventType,
 };
@@ -214,6 +216,13 @@ impl Resource for Deployments {
         Entries::default()
             .and(InState::<Apps>::new(app_id, in_state))
             .and_all(state.in_queue.then(|| state.queue()))
+    }
+
+    fn uses(state: &State) -> Uses {
+        match state.in_queue && !state.removing {
+            true => Uses::one(Quota::Builds),
+            false => Uses::default(),
+        }
     }
 
     /// One deployment of a service is active at a time. The queue alone does not ensure that: which

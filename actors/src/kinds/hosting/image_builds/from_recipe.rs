@@ -51,7 +51,8 @@ pub async fn provide(
             }
             BuildJobState::Failed => {
                 let why = job.error.unwrap_or_default();
-                return Err(NotDone::Refused(format!("its image was not built: {why}")));
+                let why = format!("its image was not built, see the log of job {}: {why}", job.id);
+                return Err(NotDone::Refused(why));
             }
             BuildJobState::Cancelled => {
                 return Err(NotDone::Refused("the build of its image was cancelled".into()));

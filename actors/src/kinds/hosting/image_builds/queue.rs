@@ -3,7 +3,7 @@
 
 use crate::runtime::{
     clock::Clock,
-    turns::{Asked, NoTurn, Tenant, Turn, Turns},
+    turns::{NoTurn, Tenant, Turn, Turns, Waiting},
 };
 use contract::Timestamp;
 use std::{
@@ -23,7 +23,7 @@ pub struct BuildQueue {
     turns: Turns<Tenant>,
     /// The builds that wait, and those whose turn has come and which have not begun, each with the
     /// time when it last polled.
-    asked: Mutex<HashMap<Ulid, (Asked<Tenant>, Timestamp)>>,
+    asked: Mutex<HashMap<Ulid, (Waiting<Tenant>, Timestamp)>>,
 }
 
 /// A build in the queue.
@@ -72,17 +72,17 @@ impl BuildQueue {
         }
     }
 
-    fn ask(&self, build: Ticket) -> Result<Asked<Tenant>, NoTurn> {
+    fn ask(&self, build: Ticket) -> Result<Waiting<Tenant>, NoTurn> {
         self.turns.ask(build.tenant, build.id.0)
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<Ulid, (Asked<Tenant>, Timestamp)>> {
+    fn asked(&self) -> MutexGuard<'_, HashMap<Ulid, (Waiting<Tenant>, Timestamp)>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Removes the builds that do not poll any more.
-fn forget(asked: &mut HashMap<Ulid, (Asked<Tenant>, Timestamp)>, now: Timestamp) {
+fn forget(asked: &mut HashMap<Ulid, (Waiting<Tenant>, Timestamp)>, now: Timestamp) {
     asked.retain(|_, (_, polled)| now.since(*polled) < FORGOTTEN_AFTER);
 }
 

@@ -1,7 +1,10 @@
 //! The specification of a revision's container: the template, the instance's secrets and the
 //! caller's variables, in the engine's terms.
 
-use super::record::{Instance, Revision, Service};
+use super::{
+    record::Instance,
+    service::{Revision, Service},
+};
 use crate::{
     kinds::hosting::{
         names,
@@ -12,11 +15,13 @@ use crate::{
         sealed::{SealError, Sealer},
         site::Site,
     },
+    runtime::uses::Uses,
 };
 use container_engine::{Capability, ContainerSpec, HealthCommand, Limits, Mount};
 use contract::{
     InstanceId,
     instances::Role,
+    quotas::Quota,
     templates::{HealthCheck, TemplateService},
     text::{EnvName, EnvValue},
 };
@@ -78,6 +83,15 @@ const DATABASE_CAPABILITIES: [Capability; 6] = [
     Capability::SetGid,
     Capability::SetUid,
 ];
+
+/// What an instance and the containers of its services take of the quotas.
+pub(super) fn uses(instance: &Instance) -> Uses {
+    instance.services.iter().fold(Uses::one(Quota::Instances), |uses, service| {
+        let limits = limits(instance, service.live.template());
+        uses.and(Quota::InstanceMemory, limits.memory)
+            .and(Quota::InstanceCpus, limits.cpu_millis.into())
+    })
+}
 
 fn limits(instance: &Instance, template: &TemplateService) -> Limits {
     let (memory_mb, cpus) = match template.role {

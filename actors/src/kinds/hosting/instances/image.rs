@@ -1,6 +1,6 @@
 //! The image of a service: what provides it, and what is known against it.
 
-use super::record::{Instance, ServiceImage};
+use super::{record::Instance, service::ServiceImage};
 use crate::{
     kinds::{
         hosting::{
@@ -13,6 +13,10 @@ use crate::{
 };
 use contract::instances::Outdated;
 use std::collections::BTreeSet;
+
+/// What members can do when the image that a deployment built is gone.
+const BUILT: &str = "the image that its deployment built is gone from this machine: deploy the code again, \
+    with `svc deploy` or `triggerDeployment`";
 
 impl ServiceImage {
     /// What is known against the version. Nothing is known of an image that a deployment built.
@@ -45,7 +49,12 @@ pub async fn provide(world: &World, image: &ServiceImage) -> Result<Availability
         return from_recipe::provide(world, (id, &image.version), &recipe, image.build).await;
     }
     let reference = match (&image.reference, image.image_id) {
-        (Some(reference), _) => reference.clone(),
+        (Some(reference), Some(_)) => reference.clone(),
+        (Some(reference), None) => {
+            // No registry has it.
+            let found = engine.image(reference).await?.map(|_| reference.clone());
+            return found.map(Availability::Here).ok_or_else(|| NotDone::Refused(BUILT.into()));
+        }
         (None, Some(id)) => images::resolve_digest(world, id, &image.version).await?,
         (None, None) => {
             let why = format!("no deployment built the image {} {}", image.name, image.version);

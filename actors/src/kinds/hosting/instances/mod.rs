@@ -14,7 +14,7 @@
 //! | state | actions, first that applies | then | commands accepted |
 //! |---|---|---|---|
 //! | `provisioning` | provision missing containers; then as `starting`, which it becomes | `starting` | Stop |
-//! | `starting` | start each service once those before it are healthy; restore the backup that the instance was created from, once its database is healthy; give up after three attempts or at the deadline | `running`; `degraded` when a service is left out; `failed` | Stop |
+//! | `starting` | start each service once those before it are healthy; restore the backup that the instance was created from, once its database is healthy; give up after three attempts, at the deadline, or where a volume with data is gone | `running`; `degraded` when a service is left out; `failed` | Stop |
 //! | `running`, `degraded` | report a crash; start what was never started; provision, start, switch or reject a candidate; remove what has drained | `running` or `degraded` by health; a crash leads to `starting`, the sixth in ten minutes to `failed` | Stop, Restart, Replace, Update, Observe |
 //! | `stopping` | remove candidates and retired containers; stop services in reverse order | `stopped` | Start |
 //! | `stopped` | on Observe and Update: as `stopping` | `stopped` | Start, Restart, Update, Observe |
@@ -41,6 +41,7 @@ pub(crate) mod record;
 mod route;
 pub(crate) mod rules;
 pub(crate) mod secrets;
+pub(crate) mod service;
 mod transitions;
 pub(crate) mod view;
 
@@ -51,12 +52,13 @@ pub use reconcile::{
     observe::{Observation, ObservedContainer},
     plan::{Action, plan},
 };
-pub use record::{
-    Candidate, Definition, InitialRestore, Instance, RejectedRevision, RetiredRevision, Revision,
-    Service, ServiceChange, ServiceImage,
-};
+pub use record::{InitialRestore, Instance};
 pub use route::{Route, instance_of_app, route};
 pub use rules::{
     Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
     ResolvedImage,
+};
+pub use service::{
+    Candidate, Definition, RejectedRevision, RetiredRevision, Revision, Service, ServiceChange,
+    ServiceImage,
 };

@@ -2,10 +2,11 @@
 //! changes what is desired (`commands.rs`); an outcome changes what is (`reconcile/apply.rs`).
 
 use super::{
-    database,
+    container_spec, database,
     history::DeploymentHistory,
     reconcile::{apply::apply, observe::Observation, plan::Action},
-    record::{Instance, Service, ServiceChange},
+    record::Instance,
+    service::{Service, ServiceChange},
     view::view,
 };
 use crate::{
@@ -25,6 +26,7 @@ use crate::{
         ref_count::{RefCount, RefCountDelta},
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique, Work},
         store::Store,
+        uses::Uses,
     },
 };
 use contract::{
@@ -50,7 +52,10 @@ pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Clone)]
 pub enum Command {
-    Start,
+    Start {
+        /// Make an empty volume where one with data is gone.
+        accept_data_loss: bool,
+    },
     Stop,
     /// Stop the instance, then start it again.
     Restart,
@@ -128,7 +133,7 @@ pub enum ForApp {
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Command::Start => "Start",
+            Command::Start { .. } => "Start",
             Command::Stop => "Stop",
             Command::Restart => "Restart",
             Command::Delete { .. } => "Delete",
@@ -262,6 +267,10 @@ impl Resource for Instances {
             .and_all(next.map(|at| InstanceIndex::EarlierSchedules { at: SortedMoment(at) }))
     }
 
+    fn uses(instance: &Instance) -> Uses {
+        container_spec::uses(instance)
+    }
+
     fn claims(instance: &Instance) -> Vec<Unique<Self>> {
         if instance.is_deleted() {
             return vec![];
@@ -377,9 +386,14 @@ fn create(creation: Creation) -> Step<Instances> {
     for (id, seen) in images {
         also = also.require(&id, &seen);
     }
-    also = match app {
-        ForApp::Existing(seen) => also.require(&instance.app_id, &seen),
-        ForApp::New(app) => also.and(apps::creation(instance.app_id, *app)),
-    };
-    Step::put(instance).also(also)
+    match app {
+        ForApp::Existing(seen) => {
+            let also = also.require(&instance.app_id, &seen);
+            Step::put(instance).also(also)
+        }
+        ForApp::New(app) => {
+            let (id, uses) = (instance.app_id, Apps::uses(&app));
+            Step::put(instance).also(also).also_creates(apps::creation(id, *app), &uses)
+        }
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::{
     reconcile::apply::START_WITHIN,
-    record::{Candidate, Instance, Service, ServiceChange},
+    record::Instance,
     rules::{Command, Instances, PROVISION_WITHIN},
+    service::{Candidate, Service, ServiceChange, VolumeUse},
 };
 use crate::{
     ports::sealed::Sealed,
@@ -42,11 +43,17 @@ impl Instance {
         use InstanceState as S;
         let now = at.now;
         match command {
-            Command::Start => match self.state {
-                S::Stopped | S::Stopping => Ok(self.begin_start(now)),
-                S::Failed => Ok(self.begin_stop(S::Restarting, DesiredState::Running, now)),
-                _ => Ok(Step::keep()),
-            },
+            Command::Start { accept_data_loss } => {
+                let mut instance = self;
+                if accept_data_loss {
+                    instance.forget_volumes();
+                }
+                match instance.state {
+                    S::Stopped | S::Stopping => Ok(instance.begin_start(now)),
+                    S::Failed => Ok(instance.begin_stop(S::Restarting, DesiredState::Running, now)),
+                    _ => Ok(Step::keep()),
+                }
+            }
             Command::Stop => match self.state {
                 S::Stopped | S::Stopping => Ok(Step::keep()),
                 _ => Ok(self.begin_stop(S::Stopping, DesiredState::Stopped, now)),
@@ -170,6 +177,13 @@ impl Instance {
         self.crashes.clear();
         self.fail_candidates("the instance was stopped meanwhile");
         Step::put(self).anew(Duration::ZERO)
+    }
+
+    /// A volume that is gone is made anew. One that is there is found again.
+    fn forget_volumes(&mut self) {
+        for service in &mut self.services {
+            service.volume = VolumeUse::None;
+        }
     }
 
     fn observe(mut self, lost: &[Role]) -> Step<Instances> {

@@ -1,6 +1,9 @@
 //! An instance as members see it.
 
-use super::record::{Instance, Revision, Service};
+use super::{
+    record::Instance,
+    service::{Revision, Service, VolumeUse},
+};
 use crate::{kinds::world::World, ports::sealed::Sealer};
 use contract::{
     InstanceId,
@@ -31,11 +34,17 @@ pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
                 Role::DocumentDb | Role::SqlDb => None,
             },
             restarts: service.restarts,
+            volume_gone: service.volume == VolumeUse::Gone,
             given_up: service.rejected.as_ref().map(|rejected| rejected.why.clone()),
             outdated: service.live.image.outdated(world),
             env: masked(sealer, id, &service.live),
         }
     };
+    // A revision that did not come up beside the one that serves has a log, too.
+    let rejected = instance.services.iter().filter_map(|service| service.rejected.as_ref());
+    let mut logs =
+        std::iter::once(&instance.last_log).chain(rejected.map(|revision| &revision.log));
+    let last_log = logs.find(|log| !log.is_empty()).cloned().unwrap_or_default();
     let server = instance.service(Role::Server);
     wire::Instance {
         id,
@@ -52,7 +61,7 @@ pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
         resources: instance.resources,
         from_backup_id: instance.initial_restore.as_ref().map(|restore| restore.backup),
         last_error: instance.last_error.clone(),
-        last_log: instance.last_log.clone(),
+        last_log,
         stale: world.engine_health.is_unreachable(),
         created_at: instance.created_at,
         updated_at: instance.updated_at,

@@ -3,7 +3,10 @@
 //! Sessions and deploy tokens end with the epochs of the account, at once. These are records of
 //! others, so they end one after the other, each with an entry in the audit log.
 
-use super::rules::{Accounts, Cause, Effect, Outcome};
+use super::{
+    record::Cause,
+    rules::{Accounts, Effect, Outcome},
+};
 use crate::{
     kinds::{
         delivery::trusted_publishers::{self, TrustedPublisherIndex, TrustedPublishers},
@@ -92,6 +95,8 @@ impl Reach<'_> {
             via: Via::Service,
             address: String::new(),
             resource: resource.to_owned(),
+            organization_id: None,
+            project_id: None,
             request_id: self.cause.request_id.clone(),
         });
         Arc::new(move |_| Ok(Change::new().append::<Event>(&event.0.id, &event)))

@@ -1,6 +1,9 @@
 //! The rules of an account.
 
-use super::session::Session;
+use super::{
+    record::{Account, Cause, EmailChange, Reset},
+    session::Session,
+};
 use crate::{
     kinds::{
         people::organizations::{
@@ -11,83 +14,17 @@ use crate::{
     runtime::resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
 };
 use contract::{
-    Email, Fault, Name, OrganizationId, Patch, Timestamp, UserId, WebUrl,
+    Email, Fault, Name, Patch, Timestamp, UserId, WebUrl,
     authentication::{Role, Tier},
 };
 use futures_util::future::LocalBoxFuture;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Accounts;
-
-/// The stored state of an account.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Account {
-    /// As the user typed it. A comparison ignores case.
-    pub email: Email,
-    pub name: Name,
-    pub avatar_url: Option<WebUrl>,
-    pub company: Option<Name>,
-    /// Argon2id, in PHC format.
-    pub password_hash: String,
-    /// The tier that an administrator gave.
-    pub tier: Tier,
-    /// The tier that a subscription pays for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paid_tier: Option<Tier>,
-    /// Whether the user is one of the platform's own administrators.
-    pub superadmin: bool,
-    /// Whether this is the account of the first administrator. There is one at most.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub first_administrator: bool,
-    /// Grows when all sessions end. A session of an earlier epoch is not valid.
-    pub epoch: u32,
-    /// The personal organization, created with the account.
-    pub personal: OrganizationId,
-    /// Keyed digests of the addresses that signed in, newest last.
-    #[serde(default)]
-    pub known_addresses: Vec<String>,
-    /// Password resets under way. Earlier versions stored at most one, as `reset`.
-    #[serde(default, alias = "reset", deserialize_with = "one_or_many")]
-    pub resets: Vec<Reset>,
-    /// Grows when all deploy tokens end. A token of an earlier epoch is not valid; trusted publishers
-    /// and webhooks of an earlier epoch are ended by [`Effect::EndReach`].
-    #[serde(default)]
-    pub token_epoch: u32,
-    /// When `token_epoch` last grew.
-    #[serde(default)]
-    pub tokens_ended_at: Option<Timestamp>,
-    /// The call that asks for [`Effect::EndReach`], until that is done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ends_reach: Option<Cause>,
-    pub created_at: Timestamp,
-    /// When the user last changed the profile or the password.
-    pub updated_at: Timestamp,
-}
-
-/// A password reset under way.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reset {
-    /// The digest of the token.
-    pub digest: String,
-    pub expires_at: Timestamp,
-}
-
-fn one_or_many<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Reset>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Resets {
-        Many(Vec<Reset>),
-        One(Option<Reset>),
-    }
-    Ok(match Resets::deserialize(d)? {
-        Resets::Many(resets) => resets,
-        Resets::One(reset) => reset.into_iter().collect(),
-    })
-}
 
 /// The records that a registration creates.
 #[derive(Debug, Clone)]
@@ -105,6 +42,9 @@ const MOST_ADDRESSES: usize = 20;
 /// The most password resets under way at a time. Each sends one mail and is valid for an hour, so
 /// this also limits the mails within an hour.
 const MOST_RESETS: usize = 3;
+
+/// The most changes of the e-mail under way at a time, for the same reason.
+const MOST_EMAIL_CHANGES: usize = 3;
 
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -149,19 +89,25 @@ pub enum Command {
         /// Whether to end all that acts for the account, and for which call.
         end_reach: Option<Cause>,
     },
+    /// Remember another e-mail until it is confirmed.
+    BeginEmailChange {
+        change: EmailChange,
+        /// The hash of the password that proved who asks.
+        seen: String,
+    },
+    /// Set the e-mail that this token was sent to.
+    ConfirmEmail {
+        /// The digest of the token.
+        digest: String,
+        /// What a subscription of the new e-mail pays for.
+        paid_tier: Option<Tier>,
+    },
     SetTier(Tier),
     /// What a subscription pays for changed.
     SetPaidTier(Option<Tier>),
     /// Panic, for tests.
     #[cfg(feature = "failpoints")]
     Panic(String),
-}
-
-/// The call that an entry of the audit log names for work after it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cause {
-    pub function: String,
-    pub request_id: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -212,7 +158,9 @@ impl Resource for Accounts {
 
     fn claims(account: &Account) -> Vec<Unique<Self>> {
         let resets = account.resets.iter().map(|reset| AccountClaim::reset(&reset.digest));
-        let all = [AccountClaim::email(&account.email)].into_iter().chain(resets);
+        let changes =
+            account.email_changes.iter().map(|change| AccountClaim::email_change(&change.digest));
+        let all = [AccountClaim::email(&account.email)].into_iter().chain(resets).chain(changes);
         let first = account.first_administrator.then_some(AccountClaim::FirstAdministrator);
         let first = first.map(|claim| Unique::new(claim, has_administrator));
         all.map(|claim| Unique::new(claim, email_taken)).chain(first).collect()
@@ -235,6 +183,8 @@ store::claims! {
         Email { key: String } = "email",
         /// The token of a password reset.
         Reset { digest: String } = "reset",
+        /// The token of a change of the e-mail.
+        EmailChange { digest: String } = "emailChange",
         /// Held by whoever used the link of the first start, so the link works once.
         FirstAdministrator = "firstAdministrator",
     }
@@ -247,6 +197,10 @@ impl AccountClaim {
 
     pub fn reset(digest: &str) -> Self {
         AccountClaim::Reset { digest: digest.to_owned() }
+    }
+
+    pub fn email_change(digest: &str) -> Self {
+        AccountClaim::EmailChange { digest: digest.to_owned() }
     }
 }
 
@@ -268,6 +222,16 @@ pub fn no_such_reset() -> Fault {
     )
 }
 
+/// The fault for a token of an e-mail change that is not valid.
+pub fn no_such_email_change() -> Fault {
+    Fault::Unauthenticated(
+        "this token is wrong, used or expired; ask for a new one with svc_changeEmail".into(),
+    )
+}
+
+/// How long the token of an e-mail change is valid.
+pub const EMAIL_CHANGE_LIFETIME: Duration = Duration::from_secs(3600);
+
 /// How long a reset token is valid.
 pub const RESET_LIFETIME: Duration = Duration::from_secs(3600);
 
@@ -276,20 +240,16 @@ fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {
     let since = account.created_at;
     let membership = Membership { role: Role::Admin, owner: true, personal: true, since };
     let mut also = Change::new()
-        .create::<Organizations>(&account.personal, Kept::at_rest(organization))
         .merge::<Memberships>(&at.id, MembershipsDelta::Join(account.personal, membership));
     if let Some((key, session)) = session {
         also = also.create::<Session>(&key, session);
     }
-    Step::put(account).also(also)
+    let (personal, uses) = (account.personal, Organizations::uses(&organization));
+    let created = Change::new().create::<Organizations>(&personal, Kept::at_rest(organization));
+    Step::put(account).also(also).also_creates(created, &uses)
 }
 
 impl Account {
-    /// Sets the rate limit: the higher one of the tiers that were given and paid.
-    pub fn tier(&self) -> Tier {
-        self.paid_tier.map_or(self.tier, |paid| paid.max(self.tier))
-    }
-
     fn on_command(
         mut self,
         at: &Moment<Accounts>,
@@ -339,6 +299,30 @@ impl Account {
                 }
                 self.set_password(password_hash, end_reach, at.now);
             }
+            Command::BeginEmailChange { change, seen } => {
+                if seen != self.password_hash {
+                    return Err(Fault::WrongCurrentPassword);
+                }
+                self.email_changes.retain(|earlier| earlier.expires_at > at.now);
+                let next = self.email_changes.iter().map(|earlier| earlier.expires_at).min();
+                if let Some(next) = next.filter(|_| self.email_changes.len() >= MOST_EMAIL_CHANGES)
+                {
+                    return Err(Fault::TooMany {
+                        what: "three mails for a new e-mail were sent within an hour".into(),
+                        retry_after: next.since(at.now).as_secs() + 1,
+                    });
+                }
+                self.email_changes.push(change);
+            }
+            Command::ConfirmEmail { digest, paid_tier } => {
+                let is_it = |c: &EmailChange| c.digest == digest && c.expires_at > at.now;
+                let change = self.email_changes.iter().find(|change| is_it(change));
+                self.email = change.ok_or_else(no_such_email_change)?.email.clone();
+                self.paid_tier = paid_tier;
+                self.resets.clear();
+                self.email_changes.clear();
+                self.updated_at = at.now;
+            }
             Command::SetTier(tier) => self.tier = tier,
             Command::SetPaidTier(paid) if paid == self.paid_tier => return Ok(Step::keep()),
             Command::SetPaidTier(paid) => self.paid_tier = paid,
@@ -355,40 +339,12 @@ impl Account {
         self.password_hash = password_hash;
         self.epoch += 1;
         self.resets.clear();
+        self.email_changes.clear();
         self.updated_at = now;
         if end_reach.is_some() {
             self.token_epoch += 1;
             self.tokens_ended_at = Some(now);
             self.ends_reach = end_reach;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn stored(reset: Value) -> Value {
-        json!({
-            "email": "ada@example.com", "name": "Ada", "avatar_url": null, "company": null,
-            "password_hash": "$argon2id$", "tier": "free", "superadmin": false, "epoch": 3,
-            "personal": "org_01J9ZQ8F5W7V3T6M2K4N8R0P1S", "devices": ["12ca17b49af2"],
-            "reset": reset,
-            "created_at": "2026-01-31T12:00:00.000Z", "updated_at": "2026-01-31T12:00:00.000Z",
-        })
-    }
-
-    #[test]
-    fn an_account_of_an_earlier_version_keeps_its_reset_and_its_claims() {
-        let reset = json!({"digest": "abc", "expires_at": "2026-01-31T13:00:00.000Z"});
-        let account: Account = serde_json::from_value(stored(reset)).unwrap();
-        let claims = <Accounts as Resource>::claims(&account);
-        let claims: Vec<_> = claims.iter().map(Unique::to_string).collect();
-        assert_eq!(claims, ["email/ada@example.com", "reset/abc"]);
-        let again: Account = serde_json::from_value(json!(account)).unwrap();
-        assert_eq!(again, account);
-        let account: Account = serde_json::from_value(stored(Value::Null)).unwrap();
-        assert_eq!((account.resets, account.token_epoch), (vec![], 0));
     }
 }

@@ -1,9 +1,13 @@
 //! The rules of an app.
 
-use crate::runtime::resource::{Child, Kept, Moment, Resource, Step, without_effects};
+use crate::runtime::{
+    resource::{Child, Kept, Moment, Resource, Step, without_effects},
+    uses::Uses,
+};
 use contract::{
     AppId, Fault, Name, Patch, ProjectId, Sha256, Timestamp,
     apps::{ChannelPolicy, Platform},
+    quotas::Quota,
     text::StoreIdentifier,
 };
 use serde::{Deserialize, Serialize};
@@ -79,6 +83,10 @@ impl Resource for Apps {
 
     fn on_command(app: App, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
         app.on_command(at, command)
+    }
+
+    fn uses(_: &App) -> Uses {
+        Uses::one(Quota::Apps)
     }
 
     /// Earlier versions had one effect, for apps that were being deleted.

@@ -1,18 +1,24 @@
 //! The rules of an organization.
 
-use super::memberships::{Membership, Memberships, MembershipsDelta};
+use super::{
+    invitations::{Invitation, MOST_PENDING},
+    memberships::{Membership, Memberships, MembershipsDelta},
+};
 use crate::{
     kinds::world::World,
-    runtime::resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
+    runtime::{
+        resource::{Kept, Moment, Resource, Retry, Step, Unique, Work},
+        uses::Uses,
+    },
 };
 use contract::{
     Email, Fault, InvitationId, Name, OrganizationId, Timestamp, UserId, authentication::Role,
-    organizations::MemberRole,
+    organizations::MemberRole, quotas::Quota,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
@@ -47,32 +53,6 @@ pub struct Member {
     pub role: Role,
     pub joined_at: Timestamp,
 }
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Invitation {
-    pub id: InvitationId,
-    /// Only an account with this e-mail can accept.
-    pub email: Email,
-    pub role: MemberRole,
-    /// The digest of the token.
-    pub digest: String,
-    pub created_at: Timestamp,
-    pub expires_at: Timestamp,
-    pub accepted_by: Option<UserId>,
-}
-
-impl Invitation {
-    /// Whether the invitation can be accepted.
-    pub fn is_pending(&self, now: Timestamp) -> bool {
-        self.accepted_by.is_none() && self.expires_at > now
-    }
-}
-
-/// The most pending invitations of an organization. Its record holds all of them.
-const MOST_PENDING: usize = 200;
-
-/// How long an invitation is valid.
-pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 #[derive(Debug, Clone)]
 pub struct New {
@@ -167,6 +147,10 @@ impl Resource for Organizations {
 
     fn is_deleted(organization: &Organization) -> bool {
         organization.closing
+    }
+
+    fn uses(organization: &Organization) -> Uses {
+        Uses::default().and(Quota::Members, organization.members.len() as u64)
     }
 
     fn claims(organization: &Organization) -> Vec<Unique<Self>> {
@@ -364,7 +348,7 @@ impl Organization {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::invitations::INVITATION_LIFETIME, *};
     use contract::{Id, UserId};
     use ulid::Ulid;
 

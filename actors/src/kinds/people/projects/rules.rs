@@ -1,7 +1,12 @@
 //! The rules of a project. Its stored state is also the reply.
 
-use crate::runtime::resource::{Child, Kept, Moment, Resource, Step, without_effects};
-use contract::{Description, Fault, Name, OrganizationId, Patch, UserId, projects::Project};
+use crate::runtime::{
+    resource::{Child, Kept, Moment, Resource, Step, without_effects},
+    uses::Uses,
+};
+use contract::{
+    Description, Fault, Name, OrganizationId, Patch, UserId, projects::Project, quotas::Quota,
+};
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +45,10 @@ impl Resource for Projects {
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         Ok(on_command(project, at, command))
+    }
+
+    fn uses(_: &Project) -> Uses {
+        Uses::one(Quota::Projects)
     }
 
     /// Earlier versions had one effect, for projects that were being deleted.

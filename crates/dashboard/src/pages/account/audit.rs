@@ -3,8 +3,9 @@
 use super::tab;
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart},
-    response::{Frame, PageResult, form_page},
+    response::{PageResult, form_page},
     visitor::Visitor,
 };
 use actix_web::web;

@@ -3,21 +3,24 @@
 use super::tab;
 use crate::{
     form::{Form, value},
+    frame::Frame,
     list::{CURSOR, ListPart},
     pages::ListQuery,
-    response::{Frame, PageResult, Refused, done, form_page, page},
+    response::{PageResult, Refused, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
     AppId, Fault, Limit, Patch, Scope,
-    apps::{App, GetApp},
+    apps::App,
+    home::{GetHome, HomeApp},
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
     trusted_publishers::{
         AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, TrustedPublisher,
     },
 };
+use messages::{Messages, Sentence};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/account/tokens", web::get().to(show_own))
@@ -31,14 +34,14 @@ pub fn configure(app: &mut web::ServiceConfig) {
 }
 
 /// The scopes, and what each allows.
-const SCOPES: [(Scope, &str); 7] = [
-    (Scope::ArtifactUpload, "uploads artifacts"),
-    (Scope::ReleaseCreate, "creates releases, and publishes those that it created"),
-    (Scope::ReleasePublish, "publishes and rolls back all releases of the app"),
-    (Scope::BuildRun, "runs builds; a runner also needs artifact:upload"),
-    (Scope::BuildTrigger, "triggers builds, follows and cancels them"),
-    (Scope::Deploy, "deploys folders and images, cancels deployments and rolls back"),
-    (Scope::InstanceRead, "reads instances, their logs and metrics"),
+const SCOPES: [(Scope, Sentence); 7] = [
+    (Scope::ArtifactUpload, Messages::may_upload),
+    (Scope::ReleaseCreate, Messages::may_create_releases),
+    (Scope::ReleasePublish, Messages::may_publish),
+    (Scope::BuildRun, Messages::may_run_builds),
+    (Scope::BuildTrigger, Messages::may_trigger_builds),
+    (Scope::Deploy, Messages::may_deploy),
+    (Scope::InstanceRead, Messages::may_read_instances),
 ];
 
 /// The tokens that a page lists, and the form for a new one.
@@ -46,11 +49,14 @@ struct TokenList {
     /// The address of the page, and of the form for a new token.
     at: String,
     list: ListPart<DeployToken>,
+    /// The apps that a new token may be for. None: the page is about one app.
+    apps: Vec<HomeApp>,
 }
 
 impl TokenList {
-    fn scopes(&self) -> [(&'static str, &'static str); 7] {
-        SCOPES.map(|(scope, what)| (scope.name(), what))
+    /// The scopes on the wire, and what each allows.
+    fn scopes(&self, say: &Messages) -> [(&'static str, String); 7] {
+        SCOPES.map(|(scope, what)| (scope.name(), what(*say)))
     }
 }
 
@@ -83,7 +89,11 @@ impl TokenList {
             Ok(GetDeployTokens { app_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
         })
         .await?;
-        Ok(TokenList { at, list })
+        let apps = match app_id {
+            Some(_) => Vec::new(),
+            None => visitor.read(&GetHome {}).await?.apps,
+        };
+        Ok(TokenList { at, list, apps })
     }
 }
 
@@ -114,7 +124,7 @@ fn new_token(form: &Form, app_id: Option<AppId>) -> Result<CreateDeployToken, Fa
 }
 
 async fn made(visitor: &Visitor, made: NewDeployToken, back: String) -> PageResult {
-    let frame = Frame::of(visitor, "New deploy token").await?;
+    let frame = Frame::of(visitor, Messages::new_deploy_token).await?;
     page(&TokenMadePage { frame, made, back })
 }
 
@@ -128,7 +138,7 @@ async fn create_own(visitor: Visitor, form: Form) -> PageResult {
 async fn revoke_own(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RevokeDeployToken { token_id: form.get("tokenId")? });
     match visitor.send(&form, params).await {
-        Ok(token) => done("/account/tokens", format!("The token {} is revoked.", token.name)),
+        Ok(token) => done("/account/tokens", visitor.say().the_token_is_revoked(token.name)),
         Err(fault) => own_with(&visitor, form.refused(fault), &ListQuery::default()).await,
     }
 }
@@ -161,14 +171,12 @@ async fn show_app(
 }
 
 async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, query: &ListQuery) -> PageResult {
-    let app = visitor.read(&GetApp { app_id }).await?;
     let at = format!("/apps/{app_id}/access");
     let tokens = TokenList::read(visitor, at, Some(app_id), query).await?;
     // An app has at most twenty.
     let all = GetTrustedPublishers { app_id, limit: Limit::default(), cursor: None };
     let publishers = visitor.read(&all).await?.items;
-    let frame = Frame::of(visitor, "Access").await?;
-    let frame = frame.below("Projects", "/").below(&app.name, format!("/apps/{app_id}"));
+    let (frame, app) = Frame::in_app(visitor, Messages::access, app_id).await?;
     form_page(&form.clone(), &AccessPage { frame, app, tokens, publishers, form })
 }
 
@@ -185,7 +193,7 @@ async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) ->
     let params = |form: &Form| Ok(RevokeDeployToken { token_id: form.get("tokenId")? });
     match visitor.send(&form, params).await {
         Ok(token) => {
-            done(&format!("/apps/{app_id}/access"), format!("The token {} is revoked.", token.name))
+            done(&format!("/apps/{app_id}/access"), visitor.say().the_token_is_revoked(token.name))
         }
         Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
@@ -210,7 +218,7 @@ async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) ->
     match visitor.send(&form, params).await {
         Ok(trusted) => done(
             &format!("/apps/{app_id}/access"),
-            format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
+            visitor.say().workflow_is_trusted(trusted.workflow, trusted.repository),
         ),
         Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
@@ -221,10 +229,9 @@ async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form)
     let params =
         |form: &Form| Ok(RemoveTrustedPublisher { publisher_id: form.get("publisherId")? });
     match visitor.send(&form, params).await {
-        Ok(_) => done(
-            &format!("/apps/{app_id}/access"),
-            "The workflow is trusted no longer. Tokens that it has live on for at most 30 minutes.",
-        ),
+        Ok(_) => {
+            done(&format!("/apps/{app_id}/access"), visitor.say().workflow_is_trusted_no_longer())
+        }
         Err(fault) => app_with(&visitor, app_id, form.refused(fault), &ListQuery::default()).await,
     }
 }

@@ -3,9 +3,11 @@
 use super::tab;
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart},
     pages::ListQuery,
-    response::{Frame, Note, PageResult, done, form_page, page},
+    response::{Note, PageResult, Refused, done, form_page, page},
+    tone::Tone,
     visitor::Visitor,
 };
 use actix_web::web;
@@ -19,6 +21,7 @@ use contract::{
         UpdateWebhook, Webhook, WebhookDelivery, WebhookWithSecret,
     },
 };
+use messages::{Messages, Sentence};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/account/webhooks", web::get().to(organizations))
@@ -56,11 +59,11 @@ fn events() -> &'static [EventType] {
 }
 
 /// The state of a webhook in a word.
-fn state(webhook: &Webhook) -> &'static str {
+fn state(say: &Messages, webhook: &Webhook) -> (Tone, String) {
     match (webhook.enabled, webhook.failing_since) {
-        (false, _) => "disabled",
-        (true, Some(_)) => "failing",
-        (true, None) => "enabled",
+        (false, _) => (Tone::Idle, say.disabled()),
+        (true, Some(_)) => (Tone::Bad, say.failing()),
+        (true, None) => (Tone::Good, say.enabled()),
     }
 }
 
@@ -94,9 +97,26 @@ async fn list_with(
         Ok(GetWebhooks { organization_id, limit: Limit::default(), cursor: form.get(CURSOR)? })
     })
     .await?;
-    let frame = Frame::of(visitor, "Webhooks").await?.below("Organizations", "/organizations");
+    let frame = Frame::of(visitor, Messages::webhooks)
+        .await?
+        .below_page(Messages::menu_organizations, "/organizations");
     let frame = frame.below(&organization.name, format!("/organizations/{organization_id}"));
     form_page(&form.clone(), &WebhooksPage { frame, organization, list, form })
+}
+
+/// The frame of a page below the webhooks of an organization.
+async fn below_organization(
+    visitor: &Visitor,
+    title: Sentence,
+    organization_id: OrganizationId,
+) -> Result<Frame, Refused> {
+    let organization = visitor.read(&GetOrganization { organization_id }).await?;
+    let at = format!("/organizations/{organization_id}");
+    let frame =
+        Frame::of(visitor, title).await?.below_page(Messages::menu_organizations, "/organizations");
+    Ok(frame
+        .below(&organization.name, &at)
+        .below_page(Messages::webhooks, format!("{at}/webhooks")))
 }
 
 /// The page after a secret was made: the only one that shows it.
@@ -108,7 +128,10 @@ struct WebhookSecretPage {
 }
 
 async fn with_secret(visitor: &Visitor, made: WebhookWithSecret) -> PageResult {
-    page(&WebhookSecretPage { frame: Frame::of(visitor, "Secret of the webhook").await?, made })
+    page(&WebhookSecretPage {
+        frame: Frame::of(visitor, Messages::secret_of_the_webhook).await?,
+        made,
+    })
 }
 
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
@@ -176,9 +199,7 @@ async fn show_with(
         Ok(GetWebhookDeliveries { webhook_id, state: None, limit, cursor })
     })
     .await?;
-    let frame = Frame::of(visitor, "Webhook").await?.below("Organizations", "/organizations");
-    let at = format!("/organizations/{}/webhooks", webhook.organization_id);
-    let frame = frame.below("Webhooks", at);
+    let frame = below_organization(visitor, Messages::webhook, webhook.organization_id).await?;
     form_page(&form.clone(), &WebhookPage { frame, webhook, list, form })
 }
 
@@ -194,7 +215,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Pa
         })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&format!("/webhooks/{webhook_id}"), "The webhook is changed."),
+        Ok(_) => done(&format!("/webhooks/{webhook_id}"), visitor.say().the_webhook_is_changed()),
         Err(fault) => {
             form.mark_unticked(&["enabled", "events"]);
             show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
@@ -205,9 +226,10 @@ async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Pa
 async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send(&form, |_| Ok(TestWebhook { webhook_id })).await {
-        Ok(delivery) => {
-            done(&format!("/deliveries/{}", delivery.id), Note::plain("The test is on its way."))
-        }
+        Ok(delivery) => done(
+            &format!("/deliveries/{}", delivery.id),
+            Note::plain(visitor.say().test_is_on_its_way()),
+        ),
         Err(fault) => {
             show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
         }
@@ -234,7 +256,7 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     match visitor.send(&form, params).await {
         Ok(_) => done(
             &format!("/organizations/{}/webhooks", webhook.organization_id),
-            "The webhook is deleted.",
+            visitor.say().the_webhook_is_deleted(),
         ),
         Err(fault) => {
             show_with(&visitor, webhook_id, form.refused(fault), &ListQuery::default()).await
@@ -256,8 +278,9 @@ async fn delivery(visitor: Visitor, path: web::Path<String>) -> PageResult {
 
 async fn delivery_with(visitor: &Visitor, delivery_id: DeliveryId, form: Form) -> PageResult {
     let delivery = visitor.read(&GetWebhookDelivery { delivery_id }).await?;
-    let frame = Frame::of(visitor, "Delivery").await?;
-    let frame = frame.below("Webhook", format!("/webhooks/{}", delivery.webhook_id));
+    let webhook = visitor.read(&GetWebhook { webhook_id: delivery.webhook_id }).await?;
+    let frame = below_organization(visitor, Messages::delivery, webhook.organization_id).await?;
+    let frame = frame.below_page(Messages::webhook, format!("/webhooks/{}", delivery.webhook_id));
     form_page(&form.clone(), &DeliveryPage { frame, delivery, form })
 }
 
@@ -266,7 +289,7 @@ async fn redeliver(visitor: Visitor, path: web::Path<String>, form: Form) -> Pag
     match visitor.send(&form, |_| Ok(RedeliverWebhook { delivery_id })).await {
         Ok(again) => done(
             &format!("/deliveries/{}", again.id),
-            Note::plain("The event is on its way again."),
+            Note::plain(visitor.say().event_is_on_its_way()),
         ),
         Err(fault) => delivery_with(&visitor, delivery_id, form.refused(fault)).await,
     }

@@ -3,7 +3,8 @@
 
 use crate::{
     form::Form,
-    response::{Frame, PageResult, form_page},
+    frame::Frame,
+    response::{PageResult, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -48,7 +49,7 @@ struct ChannelsPage {
     /// The channels, once the master key was entered.
     channels: Option<Page<CommerceChannel>>,
     /// What the last form did.
-    note: Option<&'static str>,
+    note: Option<String>,
     forms: Forms,
     api_url: String,
     application_id: String,
@@ -67,7 +68,7 @@ async fn show_with(
     visitor: &Visitor,
     key: &str,
     mut forms: Forms,
-    note: Option<&'static str>,
+    note: Option<String>,
 ) -> PageResult {
     let all = GetCommerceChannels { limit: Limit::MOST, cursor: None };
     let channels = match visitor.call_with_master_key(&all, None, key).await {
@@ -86,7 +87,7 @@ async fn render(
     visitor: &Visitor,
     channels: Option<Page<CommerceChannel>>,
     forms: Forms,
-    note: Option<&'static str>,
+    note: Option<String>,
 ) -> PageResult {
     let frame = crate::pages::operations::tab(visitor, "/channels").await?;
     let settings = visitor.settings();
@@ -99,7 +100,13 @@ async fn register(visitor: Visitor, form: Form) -> PageResult {
     let key = form.value("masterKey").to_owned();
     match registered(&visitor, &form, &key).await {
         Ok(_) => {
-            show_with(&visitor, &key, Forms::default(), Some("The channel is registered.")).await
+            show_with(
+                &visitor,
+                &key,
+                Forms::default(),
+                Some(visitor.say().the_channel_is_registered()),
+            )
+            .await
         }
         Err(fault) => {
             let forms = Forms { register: form.refused(fault), ..Forms::default() };
@@ -124,7 +131,13 @@ async fn delete(visitor: Visitor, form: Form) -> PageResult {
     let key = form.value("masterKey").to_owned();
     match forgotten(&visitor, &form, &key).await {
         Ok(_) => {
-            show_with(&visitor, &key, Forms::default(), Some("The channel is forgotten.")).await
+            show_with(
+                &visitor,
+                &key,
+                Forms::default(),
+                Some(visitor.say().the_channel_is_forgotten()),
+            )
+            .await
         }
         Err(fault) => {
             let forms = Forms { delete: form.refused(fault), ..Forms::default() };

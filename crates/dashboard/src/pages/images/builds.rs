@@ -1,21 +1,23 @@
 //! The builds of images, and their logs as they grow.
 
 use crate::{
+    frame::{Frame, View},
     job::{Job, LogPart, cancel, follow_log, follow_state, show},
     list::{CURSOR, ListPart},
     pages::{ListQuery, operations},
-    response::{Frame, Note, PageResult, Refused, page},
+    response::{Note, PageResult, Refused, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Cursor, JobId, Limit, Timestamp,
+    Cursor, JobId, Limit,
     image_builds::{
         BuildJob, BuildJobLogs, BuildJobState, BuildJobStatus, CancelDockerBuild, GetBuildJobLogs,
         GetBuildJobStatus, ListBuildJobs,
     },
 };
+use messages::Messages;
 use std::time::Duration;
 
 const HERE: &str = "/operations/image-builds";
@@ -50,7 +52,7 @@ async fn list(visitor: Visitor, query: web::Query<ListQuery>) -> PageResult {
 #[template(path = "image_build_state.html")]
 struct BuildSummary {
     job: BuildJobStatus,
-    now: Timestamp,
+    frame: View,
 }
 
 impl Job for BuildSummary {
@@ -75,16 +77,16 @@ impl Job for BuildSummary {
         CancelDockerBuild { job_id }
     }
 
-    fn new(job: BuildJobStatus, now: Timestamp) -> BuildSummary {
-        BuildSummary { job, now }
+    fn new(job: BuildJobStatus, frame: View) -> BuildSummary {
+        BuildSummary { job, frame }
     }
 
     fn log_part(BuildJobLogs { lines, next_cursor, done }: BuildJobLogs) -> LogPart {
         LogPart::new(lines.into_iter().map(|line| line.text), next_cursor, done)
     }
 
-    fn cancelled(_: BuildJob) -> Note {
-        "The build is cancelled.".into()
+    fn cancelled(say: Messages, _: BuildJob) -> Note {
+        say.the_build_is_cancelled().into()
     }
 
     fn has_ended(&self) -> bool {
@@ -92,8 +94,12 @@ impl Job for BuildSummary {
         matches!(self.job.state, Succeeded | Failed | Cancelled)
     }
 
+    fn cancel_label(&self, say: &Messages) -> String {
+        say.cancel_the_build()
+    }
+
     fn heading(&self) -> String {
-        format!("Build of version {}", self.job.version)
+        self.frame.messages.build_of_version(&self.job.version)
     }
 
     fn command(&self) -> String {
@@ -101,7 +107,9 @@ impl Job for BuildSummary {
     }
 
     async fn frame(&self, visitor: &Visitor) -> Result<Frame, Refused> {
-        let frame = Frame::of(visitor, &self.heading()).await?;
-        Ok(frame.below("Operations", "/operations").below("Image builds", HERE))
+        let frame = Frame::of(visitor, |_| self.heading()).await?;
+        Ok(frame
+            .below_page(Messages::menu_operations, "/operations")
+            .below_page(Messages::image_builds, HERE))
     }
 }

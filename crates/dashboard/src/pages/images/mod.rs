@@ -4,8 +4,9 @@ mod builds;
 
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart},
-    response::{Frame, PageResult, done, form_page},
+    response::{PageResult, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -19,6 +20,7 @@ use contract::{
         SearchDockerImages, UpdateDockerImage,
     },
 };
+use messages::Messages;
 use serde::Deserialize;
 
 const HERE: &str = "/operations/images";
@@ -80,7 +82,7 @@ async fn register(visitor: Visitor, form: Form) -> PageResult {
         })
     };
     match visitor.send(&form, params).await {
-        Ok(image) => done(&at(image.id), "The image is registered. Add its first version."),
+        Ok(image) => done(&at(image.id), visitor.say().image_is_registered()),
         Err(fault) => list_with(&visitor, ImagesQuery::default(), form.refused(fault)).await,
     }
 }
@@ -117,8 +119,10 @@ async fn show_with(visitor: &Visitor, image_id: ImageId, form: Form) -> PageResu
         cursor: None,
     };
     let builds = visitor.read(&builds).await?;
-    let frame = Frame::of(visitor, image.name.as_str()).await?;
-    let frame = frame.below("Operations", "/operations").below("Images", HERE);
+    let frame = Frame::of(visitor, |_| image.name.to_string()).await?;
+    let frame = frame
+        .below_page(Messages::menu_operations, "/operations")
+        .below_page(Messages::images, HERE);
     let form = form.beside(filled(&image));
     form_page(&form.clone(), &ImagePage { frame, image, builds, form })
 }
@@ -153,7 +157,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(image_id), "The image is changed."),
+        Ok(_) => done(&at(image_id), visitor.say().the_image_is_changed()),
         Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
     }
 }
@@ -169,7 +173,7 @@ async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> P
         })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(image_id), "The version is there, with the digest of its tag."),
+        Ok(_) => done(&at(image_id), visitor.say().version_has_its_digest()),
         Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
     }
 }
@@ -181,7 +185,7 @@ async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> Pag
         Ok(DeprecateDockerImageVersion { image_id, version, reason })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(image_id), "Nothing new gets this version."),
+        Ok(_) => done(&at(image_id), visitor.say().nothing_new_gets_this()),
         Err(fault) => {
             let form = form.refused_as(fault, &[("version", "deprecated")]);
             show_with(&visitor, image_id, form).await
@@ -199,7 +203,10 @@ async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRes
         Ok(TriggerDockerBuild { image_id, version: form.get("newVersion")?, source })
     };
     match visitor.send(&form, params).await {
-        Ok(job) => done(&format!("/operations/image-builds/{}", job.id), "The build is queued."),
+        Ok(job) => done(
+            &format!("/operations/image-builds/{}", job.id),
+            visitor.say().the_build_is_queued(),
+        ),
         Err(fault) => show_with(&visitor, image_id, form.refused_as(fault, &OF_A_BUILD)).await,
     }
 }
@@ -212,7 +219,7 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(DeleteDockerImage { image_id })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(HERE, "The image is deleted."),
+        Ok(_) => done(HERE, visitor.say().the_image_is_deleted()),
         Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
     }
 }

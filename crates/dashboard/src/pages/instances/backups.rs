@@ -3,9 +3,10 @@
 use super::InstanceTab;
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart},
     pages::ListQuery,
-    response::{Frame, PageResult, Refused, done, form_page},
+    response::{PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, http::header, web};
@@ -20,6 +21,7 @@ use contract::{
     },
     instances::{Instance, Role},
 };
+use messages::Messages;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/backups", web::get().to(show))
@@ -52,10 +54,10 @@ impl BackupsPage {
     }
 
     /// What a database is called.
-    fn label(database: &BackupKind) -> &'static str {
+    fn label(say: &Messages, database: &BackupKind) -> String {
         match database {
-            BackupKind::DocumentDb => super::service(&Role::DocumentDb),
-            BackupKind::SqlDb => super::service(&Role::SqlDb),
+            BackupKind::DocumentDb => super::service(say, &Role::DocumentDb),
+            BackupKind::SqlDb => super::service(say, &Role::SqlDb),
         }
     }
 
@@ -142,7 +144,7 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         _ => visitor.send(&form, |_| Ok(CreateSqlDbBackup { app_id, kind, verify })).await,
     };
     match made {
-        Ok(_) => done(&at(instance_id), "The backup is being written."),
+        Ok(_) => done(&at(instance_id), visitor.say().backup_is_being_written()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -151,9 +153,7 @@ async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let params = |form: &Form| Ok(VerifyBackup { backup_id: form.get("backupId")? });
     match visitor.send(&form, params).await {
-        Ok(_) => {
-            done(&at(instance_id), "The backup is restored into an empty database, as a test.")
-        }
+        Ok(_) => done(&at(instance_id), visitor.say().backup_is_verified_now()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -166,20 +166,16 @@ async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> PageR
         Ok(RestoreBackup { backup_id: form.get("backupId")? })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(instance_id), "The backup is being restored."),
+        Ok(_) => done(&at(instance_id), visitor.say().backup_is_being_restored()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
 
 async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
-    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-    let params = |form: &Form| {
-        form.confirm(instance.name.as_str(), "the name of the instance")?;
-        Ok(DeleteBackup { backup_id: form.get("backupId")? })
-    };
+    let params = |form: &Form| Ok(DeleteBackup { backup_id: form.get("backupId")? });
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(instance_id), "The backup is deleted."),
+        Ok(_) => done(&at(instance_id), visitor.say().the_backup_is_deleted()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -198,7 +194,7 @@ async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Page
         })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(instance_id), "Backups are made at these times."),
+        Ok(_) => done(&at(instance_id), visitor.say().backups_are_scheduled()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -211,7 +207,7 @@ async fn unschedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Pa
         Ok(UnscheduleBackups { app_id, kind: Some(kind), database })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(instance_id), "No more backups are made by themselves."),
+        Ok(_) => done(&at(instance_id), visitor.say().backups_are_unscheduled()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }

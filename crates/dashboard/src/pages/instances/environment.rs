@@ -3,16 +3,41 @@
 use super::InstanceTab;
 use crate::{
     form::Form,
-    response::{Frame, PageResult, done, form_page},
+    frame::Frame,
+    response::{PageResult, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::{InstanceId, backend_instances::UpdateBackendInstance};
+use contract::{
+    InstanceId,
+    backend_instances::UpdateBackendInstance,
+    instance_helpers::{GetInstanceSecrets, InstanceSecrets},
+};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}/environment", web::get().to(show))
-        .route("/instances/{id}/environment", web::post().to(change));
+        .route("/instances/{id}/environment", web::post().to(change))
+        .route("/instances/{id}/environment/secrets", web::post().to(show_secrets));
+}
+
+#[derive(Template)]
+#[template(path = "instance_secrets.html")]
+struct SecretsPage {
+    frame: Frame,
+    tab: InstanceTab,
+    secrets: InstanceSecrets,
+}
+
+/// Shows the secrets that the service made for the instance. The audit log says who saw them.
+async fn show_secrets(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let (frame, tab) = InstanceTab::open(&visitor, instance_id, "/environment").await?;
+    let (app_id, kind) = (tab.instance.app_id, Some(tab.instance.kind));
+    match visitor.send(&form, |_| Ok(GetInstanceSecrets { app_id, kind })).await {
+        Ok(secrets) => page(&SecretsPage { frame, tab, secrets }),
+        Err(fault) => show_with(&visitor, instance_id, Some(form.refused(fault))).await,
+    }
 }
 
 #[derive(Template)]
@@ -46,7 +71,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     match visitor.send(&form, params).await {
         Ok(_) => done(
             &format!("{}/environment", super::at(instance_id)),
-            "A container with these variables replaces the running one when it is healthy.",
+            visitor.say().variables_are_saved(),
         ),
         Err(fault) => show_with(&visitor, instance_id, Some(form.refused(fault))).await,
     }

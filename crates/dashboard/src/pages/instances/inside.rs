@@ -3,7 +3,8 @@
 use super::InstanceTab;
 use crate::{
     form::Form,
-    response::{Frame, PageResult, Refused, form_page, page},
+    frame::Frame,
+    response::{PageResult, Refused, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;

@@ -3,8 +3,9 @@
 use super::InstanceTab;
 use crate::{
     form::Form,
+    frame::{Frame, View},
     live::{self, Next},
-    response::{Frame, PageResult, Refused, page},
+    response::{PageResult, Refused, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -47,13 +48,12 @@ impl LogsQuery {
             since: None,
             stream: form.get("stream")?,
         };
-        match visitor.call(&params, None).await {
-            Ok(logs) => Ok(LogLines { logs: Ok(logs) }),
-            Err(fault @ (Fault::NotNow(_) | Fault::Unavailable(_))) => {
-                Ok(LogLines { logs: Err(fault.to_string()) })
-            }
-            Err(fault) => Err(Refused(fault)),
-        }
+        let logs = match visitor.call(&params, None).await {
+            Ok(logs) => Ok(logs),
+            Err(fault @ (Fault::NotNow(_) | Fault::Unavailable(_))) => Err(fault.to_string()),
+            Err(fault) => return Err(Refused(fault)),
+        };
+        Ok(LogLines { frame: visitor.view(), logs })
     }
 }
 
@@ -61,6 +61,7 @@ impl LogsQuery {
 #[derive(Template)]
 #[template(path = "instance_lines.html")]
 struct LogLines {
+    frame: View,
     logs: Result<InstanceLogs, String>,
 }
 
@@ -77,9 +78,9 @@ struct LogsPage {
 
 impl LogsPage {
     /// The services of the instance: the name on the wire, and what they are called.
-    fn services(&self) -> Vec<(String, &'static str)> {
+    fn services(&self) -> Vec<(String, String)> {
         let services = self.tab.instance.services.iter().map(|service| service.role);
-        let named = |role| (crate::pages::wire(&role), super::service(&role));
+        let named = |role| (crate::pages::wire(&role), super::service(&self.frame.messages, &role));
         services.map(named).collect()
     }
 }

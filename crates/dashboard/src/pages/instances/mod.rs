@@ -8,9 +8,9 @@ mod overview;
 
 use crate::{
     form::Form,
+    frame::{Frame, Tab},
     list::{CURSOR, ListPart},
-    pages::ListQuery,
-    response::{Frame, Note, PageResult, Refused, done, form_page},
+    response::{Note, PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -23,11 +23,12 @@ use contract::{
         UndeleteBackendInstance,
     },
     instance_helpers::GetInstanceDetails,
-    instances::{Instance, InstanceKind, Role},
+    instances::{Instance, InstanceKind, InstanceState, Role},
     market_instances::DeployMarketServer,
-    projects::{GetProject, Project},
+    projects::Project,
     templates::{GetTemplates, Template as Blueprint},
 };
+use messages::Messages;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -42,14 +43,14 @@ pub fn configure(app: &mut web::ServiceConfig) {
 }
 
 /// The tabs of an instance: the last part of the address, and the label.
-const TABS: &[(&str, &str)] = &[
-    ("", "Overview"),
-    ("/deployments", "Deployments"),
-    ("/logs", "Logs"),
-    ("/environment", "Environment"),
-    ("/backups", "Backups"),
-    ("/database", "Database"),
-    ("/functions", "Cloud functions"),
+const TABS: &[Tab] = &[
+    ("", Messages::overview),
+    ("/deployments", Messages::deployments),
+    ("/logs", Messages::logs),
+    ("/environment", Messages::environment),
+    ("/backups", Messages::backups),
+    ("/database", Messages::database),
+    ("/functions", Messages::cloud_functions),
 ];
 
 /// The instance that all tabs are about.
@@ -65,15 +66,15 @@ impl InstanceTab {
         here: &str,
     ) -> Result<(Frame, InstanceTab), Refused> {
         let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-        let frame = Frame::of(visitor, instance.name.as_str()).await?;
-        let frame = frame.below("Projects", "/");
-        let instances = format!("/projects/{}/instances", instance.project_id);
-        let frame = frame.below("Instances", instances);
+        let (frame, project) =
+            Frame::in_project(visitor, |_| instance.name.to_string(), instance.project_id).await?;
+        let frame =
+            frame.below_page(Messages::instances, format!("/projects/{}/instances", project.id));
         let tab = InstanceTab { instance };
         // Market servers have no cloud functions.
         let has = |(part, _): &&_| *part != "/functions" || tab.is_backend();
         let tabs = TABS.iter().filter(has);
-        Ok((frame.with_tabs("Instance", (&at(instance_id), here), tabs), tab))
+        Ok((frame.with_tabs(Messages::instance, (&at(instance_id), here), tabs), tab))
     }
 
     pub fn is_backend(&self) -> bool {
@@ -82,13 +83,13 @@ impl InstanceTab {
 }
 
 /// What a service of an instance is called.
-pub fn service(role: &Role) -> &'static str {
+pub fn service(say: &Messages, role: &Role) -> String {
     match role {
-        Role::DocumentDb => "Document database",
-        Role::SqlDb => "SQL database",
-        Role::Server => "Server",
-        Role::Dashboard => "Dashboard",
-        Role::Storefront => "Storefront",
+        Role::DocumentDb => say.document_database(),
+        Role::SqlDb => say.sql_database(),
+        Role::Server => say.server(),
+        Role::Dashboard => say.dashboard(),
+        Role::Storefront => say.storefront(),
     }
 }
 
@@ -117,6 +118,10 @@ struct InstancesQuery {
     cursor: String,
     app: String,
     kind: String,
+    backup: String,
+    /// The kind of the instances that are listed.
+    only: String,
+    state: String,
 }
 
 #[derive(Template)]
@@ -134,39 +139,63 @@ struct InstancesPage {
     form: Form,
 }
 
+impl InstancesPage {
+    /// The states by which a person may filter: the name on the wire, and in words.
+    fn states(&self) -> [(String, String); 8] {
+        use InstanceState as S;
+        [
+            S::Running,
+            S::Degraded,
+            S::Failed,
+            S::Stopped,
+            S::Provisioning,
+            S::Starting,
+            S::Stopping,
+            S::Restarting,
+        ]
+        .map(|state| (super::wire(&state), super::name(&self.frame.messages, &state)))
+    }
+}
+
 async fn list(
     visitor: Visitor,
     path: web::Path<String>,
     query: web::Query<InstancesQuery>,
 ) -> PageResult {
-    let form = Form::filled([("appId", query.app.clone()), ("kind", query.kind.clone())]);
-    let part = ListQuery { cursor: query.cursor.clone() };
-    list_with(&visitor, super::id(path, "project")?, &part, form).await
+    let InstancesQuery { app, kind, backup, .. } = &*query;
+    let form = Form::search([("appId", app), ("kind", kind), ("fromBackupId", backup)]);
+    let search = [("only", &query.only), ("state", &query.state), (CURSOR, &query.cursor)];
+    list_with(&visitor, super::id(path, "project")?, Form::search(search), form).await
 }
 
 /// Shows the list with a form that was refused.
 async fn again(visitor: &Visitor, project_id: ProjectId, form: Form) -> PageResult {
-    list_with(visitor, project_id, &ListQuery::default(), form).await
+    list_with(visitor, project_id, Form::default(), form).await
 }
 
 async fn list_with(
     visitor: &Visitor,
     project_id: ProjectId,
-    query: &ListQuery,
+    search: Form,
     form: Form,
 ) -> PageResult {
-    let project = visitor.read(&GetProject { project_id }).await?;
     let at = format!("/projects/{project_id}/instances");
-    let all = |deleted, limit, cursor| {
-        let kind = InstanceKinds::All;
-        GetBackendInstances { project_id, kind, state: None, deleted, limit, cursor }
+    let all = GetBackendInstances {
+        project_id,
+        kind: InstanceKinds::All,
+        state: None,
+        deleted: true,
+        limit: Limit::MOST,
+        cursor: None,
     };
-    let list: ListPart<Instance> = ListPart::read(visitor, &at, query.form(), |form| {
-        Ok(all(false, Limit::default(), form.get(CURSOR)?))
+    let list: ListPart<Instance> = ListPart::read(visitor, &at, search, |form| {
+        let kind: Option<InstanceKinds> = form.get("only")?;
+        let (state, cursor) = (form.get("state")?, form.get(CURSOR)?);
+        let (kind, limit) = (kind.unwrap_or(all.kind), Limit::default());
+        Ok(GetBackendInstances { kind, state, deleted: false, limit, cursor, ..all })
     })
     .await?;
-    let deleted = all(true, Limit::MOST, None);
-    let deleted = visitor.read(&deleted).await?.items;
+    let deleted = visitor.read(&all).await?.items;
     let newest = ListApps { project_id, query: None, limit: Limit::MOST, cursor: None };
     let Page { items: mut apps, next_cursor, .. } = visitor.read(&newest).await?;
     let named = list.items.iter().map(|instance| instance.app_id);
@@ -178,8 +207,7 @@ async fn list_with(
     }
     let templates = GetTemplates { query: None, kind: None, limit: Limit::MOST, cursor: None };
     let templates = visitor.read(&templates).await?.items;
-    let frame = Frame::of(visitor, "Instances").await?.below("Projects", "/");
-    let frame = frame.below(&project.name, format!("/projects/{project_id}"));
+    let (frame, project) = Frame::in_project(visitor, Messages::instances, project_id).await?;
     let is_cut = next_cursor.is_some();
     let page = InstancesPage { frame, project, list, deleted, apps, is_cut, templates, form };
     form_page(&page.form.clone(), &page)
@@ -192,7 +220,7 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         _ => visitor.send(&form, |form| backend(form, project_id)).await,
     };
     match created {
-        Ok(made) => done(&at(made.id), Note::plain("The instance is being made.")),
+        Ok(made) => done(&at(made.id), Note::plain(visitor.say().instance_is_being_made())),
         Err(fault) => again(&visitor, project_id, form.refused(fault)).await,
     }
 }
@@ -227,7 +255,7 @@ async fn undelete(visitor: Visitor, path: web::Path<String>, form: Form) -> Page
         Ok(UndeleteBackendInstance { instance_id: form.get("instanceId")?, app_id: None })
     };
     match visitor.send(&form, params).await {
-        Ok(back) => done(&at(back.id), Note::plain("The instance comes back.")),
+        Ok(back) => done(&at(back.id), Note::plain(visitor.say().the_instance_comes_back())),
         Err(fault) => again(&visitor, project_id, form.refused(fault)).await,
     }
 }

@@ -4,20 +4,21 @@ use super::{InstanceTab, at};
 use crate::{
     chart::Chart,
     form::Form,
+    frame::{Frame, View},
     live::{self, Next},
-    response::{Frame, Note, PageFuture, PageResult, done, form_page},
+    response::{Note, PageFuture, PageResult, done, form_page},
     text::size,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, Function, InstanceId, Timestamp,
+    AppId, Function, InstanceId,
     backend_instances::{
         DeleteBackendInstance, GetBackendInstance, GetServerMetrics, RestartBackendInstance,
         ServerMetrics, StartBackendInstance, StopBackendInstance, UpdateBackendInstance,
     },
-    instances::{DesiredState, Instance, Resources},
+    instances::{DesiredState, Instance, InstanceState, Resources},
     market_instances::{DeployMarketDashboard, DeployMarketStorefront},
 };
 use futures_util::future::FutureExt;
@@ -33,6 +34,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/instances/{id}", web::get().to(show))
         .route("/instances/{id}/state", web::get().to(follow))
         .route("/instances/{id}/start", web::post().to(act(start)))
+        .route("/instances/{id}/start-without-data", web::post().to(act(start_without_data)))
         .route("/instances/{id}/stop", web::post().to(act(stop)))
         .route("/instances/{id}/restart", web::post().to(act(restart)))
         .route("/instances/{id}/dashboard", web::post().to(add(dashboard)))
@@ -55,6 +57,14 @@ impl InstancePage {
     fn wants_to_run(&self) -> bool {
         self.tab.instance.desired_state == DesiredState::Running
     }
+
+    fn is_up(&self) -> bool {
+        matches!(self.tab.instance.state, InstanceState::Running | InstanceState::Degraded)
+    }
+
+    fn lacks_volume(&self) -> bool {
+        self.tab.instance.services.iter().any(|service| service.volume_gone)
+    }
 }
 
 /// What changes while an instance is watched.
@@ -62,7 +72,7 @@ impl InstancePage {
 #[template(path = "instance_state.html")]
 struct InstanceSummary {
     instance: Instance,
-    now: Timestamp,
+    frame: View,
 }
 
 async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
@@ -76,8 +86,8 @@ async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Pa
     let past = GetServerMetrics { instance_id, minutes: Some(CHARTED_MINUTES) };
     // Without the engine there is nothing to draw, and the page says what it knows.
     let past = visitor.read(&past).await;
-    let charts = past.map(|past| charts(&past, frame.now)).unwrap_or_default();
-    let state = InstanceSummary { instance: tab.instance.clone(), now: frame.now };
+    let charts = past.map(|past| charts(&past, frame.view())).unwrap_or_default();
+    let state = InstanceSummary { instance: tab.instance.clone(), frame: frame.view() };
     let instance = &tab.instance;
     let form = form.beside(Form::filled([
         ("name", instance.name.to_string()),
@@ -87,15 +97,16 @@ async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Pa
     form_page(&form.clone(), &InstancePage { frame, tab, state, charts, form })
 }
 
-fn charts(metrics: &ServerMetrics, now: Timestamp) -> Vec<Chart> {
+fn charts(metrics: &ServerMetrics, view: View) -> Vec<Chart> {
+    let say = view.messages;
     let past = &metrics.history;
     let cpu = past.iter().filter_map(|sample| Some((sample.sampled_at, sample.cpu_percent?)));
     let memory = past.iter().map(|sample| (sample.sampled_at, sample.memory_bytes as f64));
     let limit = past.last().map_or(0, |sample| sample.memory_limit_bytes);
     let percent = |value: f64| format!("{value:.1} %");
     let bytes = |value: f64| size(value as u64);
-    let cpu = Chart::draw("CPU", cpu, (now, CHARTED), 10.0, percent);
-    let memory = Chart::draw("Memory", memory, (now, CHARTED), limit as f64, bytes);
+    let cpu = Chart::draw(say.processor(), cpu, (view, CHARTED), 10.0, percent);
+    let memory = Chart::draw(say.memory(), memory, (view, CHARTED), limit as f64, bytes);
     cpu.into_iter().chain(memory).collect()
 }
 
@@ -103,14 +114,18 @@ async fn follow(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     live::stream(visitor, INTERVAL, async move |visitor, last| {
         let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
-        let state = InstanceSummary { instance, now: visitor.now() };
+        let state = InstanceSummary { instance, frame: visitor.view() };
         live::replaced(&state, last, Next::Later)
     })
     .await
 }
 
 fn start(instance_id: InstanceId) -> StartBackendInstance {
-    StartBackendInstance { instance_id, wait: false }
+    StartBackendInstance { instance_id, accept_data_loss: false, wait: false }
+}
+
+fn start_without_data(instance_id: InstanceId) -> StartBackendInstance {
+    StartBackendInstance { instance_id, accept_data_loss: true, wait: false }
 }
 
 fn stop(instance_id: InstanceId) -> StopBackendInstance {
@@ -137,7 +152,7 @@ fn act<F: Function>(
         async move {
             let instance_id: InstanceId = super::super::id(path, "instance")?;
             match visitor.send(&form, |_| Ok(params(instance_id))).await {
-                Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
+                Ok(_) => done(&at(instance_id), Note::plain(visitor.say().it_is_under_way())),
                 Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
             }
         }
@@ -154,7 +169,7 @@ fn add<F: Function>(
             let instance_id: InstanceId = super::super::id(path, "instance")?;
             let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
             match visitor.send(&form, |_| Ok(params(instance.app_id))).await {
-                Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
+                Ok(_) => done(&at(instance_id), Note::plain(visitor.say().it_is_under_way())),
                 Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
             }
         }
@@ -170,7 +185,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(UpdateBackendInstance { instance_id, name, env: None, resources })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&at(instance_id), "The instance is changed."),
+        Ok(_) => done(&at(instance_id), visitor.say().the_instance_is_changed()),
         Err(fault) => {
             let names = [("resources.memoryMb", "memoryMb"), ("resources.cpus", "cpus")];
             show_with(&visitor, instance_id, form.refused_as(fault, &names)).await
@@ -188,8 +203,8 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
     };
     let to = format!("/projects/{}/instances", instance.project_id);
     match visitor.send(&form, params).await {
-        Ok(_) if delete_data => done(&to, "The instance and its data are being deleted."),
-        Ok(_) => done(&to, "The instance is being deleted. Its data is kept for seven days."),
+        Ok(_) if delete_data => done(&to, visitor.say().instance_and_data_are_deleted()),
+        Ok(_) => done(&to, visitor.say().instance_is_deleted()),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }

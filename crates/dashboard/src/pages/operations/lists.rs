@@ -3,8 +3,9 @@
 use super::tab;
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, Rest, address},
-    response::{Frame, PageResult, done, form_page, page},
+    response::{PageResult, done, form_page, page},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -19,6 +20,7 @@ use contract::{
     organizations::Organization,
     projects::Project,
 };
+use messages::Messages;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -77,13 +79,10 @@ enum ListItems {
 }
 
 impl OperationsListPage {
-    fn tiers(&self) -> [(Tier, &'static str); 4] {
-        [
-            (Tier::Free, "free"),
-            (Tier::Developer, "developer"),
-            (Tier::Professional, "professional"),
-            (Tier::Enterprise, "enterprise"),
-        ]
+    fn tiers(&self) -> [(Tier, String, String); 4] {
+        let words = |tier: &Tier| crate::pages::name(&self.frame.messages, tier);
+        [Tier::Free, Tier::Developer, Tier::Professional, Tier::Enterprise]
+            .map(|tier| (tier, crate::pages::wire(&tier), words(&tier)))
     }
 
     fn is_empty(&self) -> bool {
@@ -153,7 +152,8 @@ async fn set_tier(visitor: Visitor, form: Form) -> PageResult {
         |form: &Form| Ok(SetTier { user_id: form.get("userId")?, tier: form.get("tier")? });
     match visitor.send(&form, params).await {
         Ok(user) => {
-            let note = format!("{} has the tier {}.", user.email, crate::pages::name(&user.tier));
+            let tier = crate::pages::name(&visitor.say(), &user.tier);
+            let note = visitor.say().has_the_tier(&user.email, tier);
             done(&address("/operations/users", [("query", user.email.as_str())]), &note)
         }
         Err(fault) => {
@@ -175,8 +175,11 @@ async fn create_user(visitor: Visitor, form: Form) -> PageResult {
         |form: &Form| Ok(CreateUser { email: form.get("email")?, name: form.get("name")? });
     match visitor.send(&form, params).await {
         Ok(made) => {
-            let frame = Frame::of(&visitor, "New account").await?;
-            page(&UserMadePage { frame: frame.below("Operations", "/operations"), made })
+            let frame = Frame::of(&visitor, Messages::new_account).await?;
+            page(&UserMadePage {
+                frame: frame.below_page(Messages::menu_operations, "/operations"),
+                made,
+            })
         }
         Err(fault) => {
             users_with(&visitor, OperationsQuery::default(), Some(form.refused(fault))).await

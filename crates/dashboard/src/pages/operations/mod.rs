@@ -2,25 +2,29 @@
 //! [`lists`] has the users, organizations, projects and the audit log.
 
 mod lists;
+mod usage;
 
 use crate::{
     form::Form,
+    frame::{Frame, Tab},
     list::{CURSOR, address},
     live::{self, Next, Update},
-    response::{Frame, PageResult, Refused, done, form_page},
+    response::{PageResult, Refused, done, form_page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    BuildId, CredentialId, DeploymentId, Fault, Id, InstanceId, Limit, ReleaseId,
+    Fault, Limit,
     backups::VerifyBackup,
     checkouts::SettleCheckout,
     operators::{
-        Actor, ActorList, ActorState, Attention, AttentionAction, AttentionReason, GetActors,
-        GetOverview, Overview, RestartActor,
+        Actor, ActorList, ActorState, Attention, AttentionAction, GetActors, GetOverview, Overview,
+        RestartActor,
     },
+    service::Registration,
 };
+use messages::Messages;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -40,25 +44,27 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/operations/settle", web::post().to(settle))
         .route("/operations/verify", web::post().to(verify));
     lists::configure(app);
+    usage::configure(app);
 }
 
 /// The pages of operators: the last part of the address, and the label.
-const TABS: &[(&str, &str)] = &[
-    ("", "State"),
-    ("/users", "Users"),
-    ("/organizations", "All organizations"),
-    ("/projects", "All projects"),
-    ("/images", "Images"),
-    ("/image-builds", "Image builds"),
-    ("/checkouts", "Unsettled checkouts"),
-    ("/channels", "Commerce channels"),
-    ("/audit", "Audit log"),
+const TABS: &[Tab] = &[
+    ("", Messages::state),
+    ("/users", Messages::users),
+    ("/organizations", Messages::all_organizations),
+    ("/projects", Messages::all_projects),
+    ("/usage", Messages::usage),
+    ("/images", Messages::images),
+    ("/image-builds", Messages::image_builds),
+    ("/checkouts", Messages::unsettled_checkouts),
+    ("/channels", Messages::commerce_channels),
+    ("/audit", Messages::audit_log),
 ];
 
 /// The frame of the tab with this last part of the address.
 pub async fn tab(visitor: &Visitor, here: &str) -> Result<Frame, Refused> {
-    let frame = Frame::of(visitor, "Operations").await?;
-    Ok(frame.with_tabs("Operations", ("/operations", here), TABS))
+    let frame = Frame::of(visitor, Messages::menu_operations).await?;
+    Ok(frame.with_tabs(Messages::menu_operations, ("/operations", here), TABS))
 }
 
 /// The actors that a person searches for.
@@ -83,6 +89,8 @@ impl ActorsQuery {
 #[template(path = "operations_state.html")]
 struct OverviewSummary<'a> {
     frame: &'a Frame,
+    /// Who may register.
+    registration: Registration,
     overview: &'a Overview,
 }
 
@@ -94,33 +102,16 @@ impl OverviewSummary<'_> {
         contract::Timestamp::from_millis(started - started.rem_euclid(1000))
     }
 
-    /// The page on which a person can do something about an entry, and what its link says.
-    fn link(entry: &Attention) -> Option<(String, &'static str)> {
-        let app = format!("/apps/{}", entry.app_id?);
-        let subject = entry.subject.as_deref().unwrap_or_default();
-        Some(match (entry.reason, subject.split_once('_').map(|(kind, _)| kind)) {
-            (AttentionReason::CheckoutNotSettled, _) => {
-                (format!("/checkouts/{subject}"), "Open the checkout")
-            }
-            (_, Some(InstanceId::PREFIX)) => (format!("/instances/{subject}"), "Open the instance"),
-            (_, Some(DeploymentId::PREFIX)) => {
-                (format!("/deployments/{subject}"), "Open the deployment")
-            }
-            (_, Some(BuildId::PREFIX)) => (format!("/builds/{subject}"), "Open the build"),
-            (_, Some(ReleaseId::PREFIX)) => (format!("/releases/{subject}"), "Open the release"),
-            (_, Some(CredentialId::PREFIX)) => {
-                (format!("{app}/credentials"), "Open the credentials")
-            }
-            _ => (app, "Open the app"),
-        })
-    }
-
     /// The form that does something about an entry: its address, its field, and its label.
-    fn form(entry: &Attention) -> Option<(&'static str, &'static str, &'static str)> {
+    fn form(say: &Messages, entry: &Attention) -> Option<(&'static str, &'static str, String)> {
         match entry.action {
-            AttentionAction::RestartActor => Some(("/operations/restart", "actorId", "Restart")),
-            AttentionAction::SettleCheckout => Some(("/operations/settle", "reference", "Settle")),
-            AttentionAction::VerifyBackup => Some(("/operations/verify", "backupId", "Verify")),
+            AttentionAction::RestartActor => {
+                Some(("/operations/restart", "actorId", say.restart()))
+            }
+            AttentionAction::SettleCheckout => {
+                Some(("/operations/settle", "reference", say.settle()))
+            }
+            AttentionAction::VerifyBackup => Some(("/operations/verify", "backupId", say.verify())),
             AttentionAction::OpenApp | AttentionAction::CheckMachine | AttentionAction::Wait => {
                 None
             }
@@ -158,6 +149,8 @@ fn lasted(ms: u64) -> String {
 #[template(path = "operations.html")]
 struct OperationsPage {
     frame: Frame,
+    /// Who may register.
+    registration: Registration,
     overview: Overview,
     /// `None` if the search was refused.
     actors: Option<ActorList>,
@@ -177,7 +170,8 @@ impl OperationsPage {
     }
 
     fn state_html(&self) -> askama::Result<String> {
-        OverviewSummary { frame: &self.frame, overview: &self.overview }.render()
+        let registration = self.registration;
+        OverviewSummary { frame: &self.frame, registration, overview: &self.overview }.render()
     }
 
     fn actors_html(&self, actors: &ActorList) -> askama::Result<String> {
@@ -207,7 +201,9 @@ async fn show_with(visitor: &Visitor, query: ActorsQuery, refused: Option<Fault>
         form = form.refused(fault);
     }
     let frame = tab(visitor, "").await?;
-    form_page(&form.clone(), &OperationsPage { frame, overview, actors, form, query })
+    let registration = visitor.settings().registration;
+    let page = OperationsPage { frame, registration, overview, actors, form, query };
+    form_page(&page.form.clone(), &page)
 }
 
 async fn find_actors(
@@ -229,8 +225,10 @@ async fn find_actors(
 async fn state(visitor: Visitor) -> PageResult {
     live::stream(visitor, STATE_EVERY, async |visitor, last| {
         let overview = visitor.read(&GetOverview {}).await?;
-        let frame = Frame::open(visitor, "");
-        live::replaced(&OverviewSummary { frame: &frame, overview: &overview }, last, Next::Later)
+        let frame = Frame::open(visitor, |_| String::new());
+        let registration = visitor.settings().registration;
+        let summary = OverviewSummary { frame: &frame, registration, overview: &overview };
+        live::replaced(&summary, last, Next::Later)
     })
     .await
 }
@@ -240,7 +238,7 @@ async fn actors(visitor: Visitor, query: web::Query<ActorsQuery>) -> PageResult 
     live::stream(visitor, ACTORS_EVERY, async move |visitor, last| {
         let (actors, _) = find_actors(visitor, &query).await?;
         let Some(actors) = actors else { return Ok((Update::None, Next::Never)) };
-        let frame = Frame::open(visitor, "");
+        let frame = Frame::open(visitor, |_| String::new());
         live::replaced(&ActorTable { frame: &frame, actors: &actors }, last, Next::Later)
     })
     .await
@@ -249,7 +247,7 @@ async fn actors(visitor: Visitor, query: web::Query<ActorsQuery>) -> PageResult 
 async fn restart(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(RestartActor { actor_id: form.get("actorId")? });
     match visitor.send(&form, params).await {
-        Ok(actor) => done("/operations", format!("The actor {} is restarted.", actor.id)),
+        Ok(actor) => done("/operations", visitor.say().the_actor_is_restarted(actor.id)),
         Err(fault) => show_with(&visitor, ActorsQuery::default(), Some(fault)).await,
     }
 }
@@ -259,7 +257,7 @@ async fn settle(visitor: Visitor, form: Form) -> PageResult {
         |form: &Form| Ok(SettleCheckout { reference: form.get("reference")?, by_hand: None });
     match visitor.send(&form, params).await {
         Ok(checkout) => {
-            done("/operations", format!("The payment {} is being settled.", checkout.reference))
+            done("/operations", visitor.say().payment_is_being_settled(checkout.reference))
         }
         Err(fault) => show_with(&visitor, ActorsQuery::default(), Some(fault)).await,
     }
@@ -268,7 +266,7 @@ async fn settle(visitor: Visitor, form: Form) -> PageResult {
 async fn verify(visitor: Visitor, form: Form) -> PageResult {
     let params = |form: &Form| Ok(VerifyBackup { backup_id: form.get("backupId")? });
     match visitor.send(&form, params).await {
-        Ok(backup) => done("/operations", format!("The backup {} is being verified.", backup.id)),
+        Ok(backup) => done("/operations", visitor.say().backup_is_being_verified(backup.id)),
         Err(fault) => show_with(&visitor, ActorsQuery::default(), Some(fault)).await,
     }
 }

@@ -1,46 +1,54 @@
 //! The releases of an app: made of artifacts, published and rolled out. [`rollback`] rolls them back.
 
+pub mod line;
+pub mod new;
 mod rollback;
 
-use super::{apps::AppTab, artifacts};
+use super::apps::AppTab;
 use crate::{
     form::Form,
+    frame::Frame,
     list::{CURSOR, ListPart},
-    response::{Frame, Note, PageFuture, PageResult, Refused, Tone, done, form_page},
+    public::qr_code,
+    response::{Note, PageFuture, PageResult, Refused, done, form_page, page},
+    tone::{self, Tone},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, ArtifactId, Function, Limit, ReleaseId,
+    AppId, ArtifactId, Channel, Function, Limit, ReleaseId,
     artifacts::{Artifact, GetArtifact},
     releases::{
-        CheckRelease, CreateRelease, DeleteRelease, GetRelease, GetReleases, HaltRollout,
-        Publication, PublicationState, PublishRelease, Release, ReleaseState, ResumeRollout,
-        SetRollout, Target,
+        CheckRelease, DeleteRelease, GetRelease, GetReleases, HaltRollout, Publication,
+        PublicationState, PublishRelease, Release, ReleaseState, ResumeRollout, SetRollout, Target,
+        UpdateRelease,
     },
 };
 use futures_util::future::FutureExt;
+use messages::Messages;
+use new::Choice;
 use serde::Deserialize;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/releases", web::get().to(list))
-        .route("/apps/{id}/releases", web::post().to(create))
         .route("/releases/{id}", web::get().to(show))
+        .route("/releases/{id}/notes", web::post().to(set_notes))
         .route("/releases/{id}/publish", web::post().to(publish))
         .route("/releases/{id}/rollout", web::post().to(set_rollout))
         .route("/releases/{id}/halt", web::post().to(act(halt)))
         .route("/releases/{id}/resume", web::post().to(act(resume)))
         .route("/releases/{id}/check", web::post().to(act(check)))
         .route("/releases/{id}/delete", web::post().to(delete));
+    new::configure(app);
     rollback::configure(app);
 }
 
-/// Whether an app has a release.
-pub async fn has_any(visitor: &Visitor, app_id: AppId) -> Result<bool, Refused> {
-    let all =
-        GetReleases { app_id, channel: None, state: None, limit: Limit::default(), cursor: None };
-    Ok(!visitor.read(&all).await?.items.is_empty())
+/// The newest releases of an app.
+pub async fn newest(visitor: &Visitor, app_id: AppId) -> Result<Vec<Release>, Refused> {
+    let limit = Limit::at_most(10);
+    let all = GetReleases { app_id, channel: None, state: None, limit, cursor: None };
+    Ok(visitor.read(&all).await?.items)
 }
 
 /// The releases that users get now, newest first: at most one for each channel.
@@ -67,8 +75,6 @@ pub struct ReleasesQuery {
     channel: String,
     state: String,
     cursor: String,
-    /// The artifact that the form for a new release begins with.
-    artifact: String,
 }
 
 impl ReleasesQuery {
@@ -86,7 +92,7 @@ pub async fn part_of(
     at: &str,
     query: &ReleasesQuery,
 ) -> Result<ListPart<Release>, Refused> {
-    let ReleasesQuery { channel, state, cursor, .. } = query;
+    let ReleasesQuery { channel, state, cursor } = query;
     let search = Form::search([("channel", channel), ("state", state), (CURSOR, cursor)]);
     let mut list: ListPart<Release> = ListPart::read(visitor, at, search, |form| {
         let (channel, state) = (form.get("channel")?, form.get("state")?);
@@ -104,22 +110,33 @@ pub async fn part_of(
 }
 
 /// The states that a list is filtered by: on the wire, and in words.
-fn states() -> Vec<(String, String)> {
+fn states(say: &Messages) -> Vec<(String, String)> {
     use ReleaseState::{
         Draft, Failed, PartiallyPublished, Published, Publishing, RolledBack, Superseded,
     };
     [Draft, Publishing, Published, PartiallyPublished, Failed, Superseded, RolledBack]
-        .map(|state| (super::wire(&state), super::name(&state)))
+        .map(|state| (super::wire(&state), super::name(say, &state)))
         .into()
 }
 
-/// Where a publication of a release stands, in words. Of a release that another one replaced, a
-/// store may go on saying that it is live.
-pub fn standing(release: &Release, publication: &Publication) -> String {
+/// Whether one of these targets gives a release to a share of its users first.
+pub fn may_be_staged(choices: &[Choice]) -> bool {
+    choices.iter().any(|choice| matches!(choice.target, Target::AppStore | Target::GooglePlay))
+}
+
+/// Where a publication of a release stands.
+pub struct Standing {
+    pub words: String,
+    pub tone: Tone,
+}
+
+/// Of a release that another one replaced, a store may go on saying that it is live.
+pub fn standing(say: &Messages, release: &Release, publication: &Publication) -> Standing {
+    let ended = |words| Standing { words, tone: Tone::Idle };
     match (release.state, publication.state) {
-        (ReleaseState::Superseded, PublicationState::Live) => "replaced".to_owned(),
-        (ReleaseState::RolledBack, PublicationState::Live) => "rolled back".to_owned(),
-        (_, state) => super::name(&state),
+        (ReleaseState::Superseded, PublicationState::Live) => ended(say.replaced()),
+        (ReleaseState::RolledBack, PublicationState::Live) => ended(say.rolled_back()),
+        (_, state) => Standing { words: super::name(say, &state), tone: tone::of(state) },
     }
 }
 
@@ -129,8 +146,6 @@ struct ReleasesPage {
     frame: Frame,
     tab: AppTab,
     list: ListPart<Release>,
-    artifacts: Vec<Artifact>,
-    form: Form,
 }
 
 async fn list(
@@ -138,50 +153,11 @@ async fn list(
     path: web::Path<String>,
     query: web::Query<ReleasesQuery>,
 ) -> PageResult {
-    let chosen = ("artifactIds", query.artifact.clone());
-    let form = Form::filled([("channel", "production".to_owned()), chosen]);
-    list_with(&visitor, super::id(path, "app")?, &query, form).await
-}
-
-async fn list_with(
-    visitor: &Visitor,
-    app_id: AppId,
-    query: &ReleasesQuery,
-    form: Form,
-) -> PageResult {
-    let (frame, tab) = AppTab::open(visitor, app_id, "/releases").await?;
-    let at = format!("/apps/{app_id}/releases");
-    let list = part_of(visitor, app_id, &at, query).await?;
-    let mut artifacts = artifacts::verified(visitor, app_id).await?;
-    // What is chosen may be older than those.
-    for chosen in form.values("artifactIds") {
-        let is_there = artifacts.iter().any(|artifact| artifact.id.to_string() == chosen);
-        if let Some(artifact_id) = chosen.parse().ok().filter(|_| !is_there) {
-            artifacts.push(visitor.read(&GetArtifact { artifact_id }).await?);
-        }
-    }
-    form_page(&form.clone(), &ReleasesPage { frame, tab, list, artifacts, form })
-}
-
-async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let app_id: AppId = super::id(path, "app")?;
-    let params = |form: &Form| {
-        Ok(CreateRelease {
-            app_id,
-            artifact_ids: form.get("artifactIds")?,
-            version: form.get("version")?,
-            channel: form.get("channel")?,
-            notes: form.get("notes")?,
-        })
-    };
-    match visitor.send(&form, params).await {
-        Ok(release) => {
-            done(&at(release.id), "The release is a draft. Publish it when it is ready.")
-        }
-        Err(fault) => {
-            list_with(&visitor, app_id, &ReleasesQuery::default(), form.refused(fault)).await
-        }
-    }
+    let (frame, tab) = AppTab::open(&visitor, app_id, "/releases").await?;
+    let at = format!("/apps/{app_id}/releases");
+    let list = part_of(&visitor, app_id, &at, &query).await?;
+    page(&ReleasesPage { frame, tab, list })
 }
 
 fn at(release: ReleaseId) -> String {
@@ -196,6 +172,12 @@ struct ReleasePage {
     artifacts: Vec<Artifact>,
     /// The address of the install page, and its QR code.
     install: Option<(String, String)>,
+    /// Whether phones cannot reach that address.
+    is_only_here: bool,
+    /// The channel to which it may be promoted.
+    next: Option<Channel>,
+    /// The targets that take its files.
+    choices: Vec<Choice>,
     form: Form,
 }
 
@@ -206,10 +188,6 @@ impl ReleasePage {
         found.map_or_else(|| id.to_string(), |artifact| artifact.file_name.to_string())
     }
 
-    fn targets(&self) -> [&'static str; 5] {
-        Target::ALL.map(Target::name)
-    }
-
     fn is(&self, state: ReleaseState) -> bool {
         self.release.state == state
     }
@@ -218,6 +196,11 @@ impl ReleasePage {
     fn may_publish(&self) -> bool {
         use ReleaseState::{Draft, Failed, PartiallyPublished, Published};
         matches!(self.release.state, Draft | Failed | PartiallyPublished | Published)
+    }
+
+    /// Whether it can go to a target now.
+    fn has_choice(&self) -> bool {
+        self.choices.iter().any(|choice| choice.missing.is_none())
     }
 
     fn may_roll_back(&self) -> bool {
@@ -246,34 +229,44 @@ async fn show(visitor: Visitor, path: web::Path<String>) -> PageResult {
 
 async fn show_with(visitor: &Visitor, release_id: ReleaseId, form: Form) -> PageResult {
     let release = visitor.read(&GetRelease { release_id }).await?;
-    let frame = frame_of(visitor, &release, release.version.as_str()).await?;
-    let artifacts = artifacts::verified(visitor, release.app_id).await?;
-    let ota = release.publications.iter().find(|publication| {
-        publication.target == Target::Ota && publication.state == PublicationState::Live
-    });
-    let install = ota.and_then(|publication| publication.url.clone());
+    let frame = frame_of(visitor, &release, release.version.to_string()).await?;
+    let mut artifacts = Vec::new();
+    for artifact_id in release.artifact_ids.iter().copied() {
+        artifacts.push(visitor.read(&GetArtifact { artifact_id }).await?);
+    }
+    let notes = release.notes.as_ref().map(ToString::to_string).unwrap_or_default();
+    let form = form.beside(Form::filled([("notes", notes)]));
+    let install = line::install_page(&release);
     let install = install.map(|url| (url.clone(), qr_code(&url)));
+    let kinds: Vec<_> = artifacts.iter().map(|artifact| artifact.kind).collect();
+    let mut choices = new::choices(visitor, release.app_id, &kinds).await?;
+    // What is there already needs no other way there.
+    choices.retain(|choice| !is_there(&release, choice.target));
     let mut frame = frame;
     // What began well may have failed before the page is shown.
     let failed = |p: &Publication| p.state == PublicationState::Failed;
     if let Some(note) = frame.note.as_mut().filter(|note| note.tone == Tone::Good)
         && release.publications.iter().any(failed)
     {
-        note.tone = Tone::Plain;
+        note.tone = Tone::Busy;
     }
-    form_page(&form.clone(), &ReleasePage { frame, release, artifacts, install, form })
+    let is_only_here = visitor.settings().is_only_here;
+    let next = line::next_of(visitor, &release).await?;
+    let page =
+        ReleasePage { frame, release, artifacts, install, is_only_here, next, choices, form };
+    form_page(&page.form.clone(), &page)
 }
 
-async fn frame_of(visitor: &Visitor, release: &Release, title: &str) -> Result<Frame, Refused> {
-    let app = format!("/apps/{}", release.app_id);
-    let frame = Frame::of(visitor, title).await?;
-    Ok(frame.below("App", &app).below("Releases", format!("{app}/releases")))
+async fn frame_of(visitor: &Visitor, release: &Release, title: String) -> Result<Frame, Refused> {
+    let (frame, app) = Frame::in_app(visitor, |_| title, release.app_id).await?;
+    Ok(frame.below_page(Messages::releases, format!("/apps/{}/releases", app.id)))
 }
 
-/// A QR code as SVG.
-fn qr_code(text: &str) -> String {
-    let code = fast_qr::QRBuilder::new(text).build();
-    code.map(|code| fast_qr::convert::svg::SvgBuilder::default().to_str(&code)).unwrap_or_default()
+/// Whether all files of a release for a target are there, or about to be.
+fn is_there(release: &Release, target: Target) -> bool {
+    let mut there = release.publications.iter().filter(|at| at.target == target).peekable();
+    let failed = [PublicationState::Failed, PublicationState::Halted];
+    there.peek().is_some() && there.all(|at| !failed.contains(&at.state))
 }
 
 async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
@@ -288,28 +281,46 @@ async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> PageR
         })
     };
     match visitor.send(&form, params).await {
-        Ok(release) => done(&at(release_id), published(&release, &form.values("targets"))),
+        Ok(release) => {
+            done(&at(release_id), published(visitor.say(), &release, &form.values("targets")))
+        }
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
 }
 
 /// What a publication to these targets has come to so far. The page says the rest.
-fn published(release: &Release, targets: &[&str]) -> Note {
+fn published(say: Messages, release: &Release, targets: &[&str]) -> Note {
     let version = &release.version;
     let chosen = || release.publications.iter().filter(|p| targets.contains(&p.target.name()));
     if let Some(failed) = chosen().find(|p| p.state == PublicationState::Failed) {
-        let (target, error) = (failed.target.name(), failed.error.as_deref());
-        let error = error.unwrap_or("it gave no reason");
-        return Note::bad(format!("{version} did not get to {target}: {error}"));
+        let target = super::target(&say, failed.target);
+        let why = failed.error.clone().unwrap_or_else(|| say.gave_no_reason());
+        return Note::bad(say.did_not_get_to(version, target, why));
     }
-    let mut on_their_way: Vec<_> =
-        chosen().filter(|p| p.state != PublicationState::Live).map(|p| p.target.name()).collect();
+    let mut on_their_way: Vec<_> = chosen()
+        .filter(|p| p.state != PublicationState::Live)
+        .map(|p| super::target(&say, p.target))
+        .collect();
     on_their_way.dedup();
     if on_their_way.is_empty() {
-        return format!("{version} is live at {}.", targets.join(", ")).into();
+        let mut live: Vec<_> = chosen().map(|p| super::target(&say, p.target)).collect();
+        live.dedup();
+        return say.is_live(version, live.join(", ")).into();
     }
     let targets = on_their_way.join(", ");
-    Note::plain(format!("{version} is on its way to {targets}. Its state there is below."))
+    Note::plain(say.is_on_its_way(version, targets))
+}
+
+async fn set_notes(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
+    let release_id: ReleaseId = super::id(path, "release")?;
+    let params = |form: &Form| {
+        let add_artifact_ids = Default::default();
+        Ok(UpdateRelease { release_id, add_artifact_ids, notes: form.get("notes")? })
+    };
+    match visitor.send(&form, params).await {
+        Ok(_) => done(&at(release_id), visitor.say().notes_are_saved()),
+        Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
+    }
 }
 
 async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
@@ -320,10 +331,11 @@ async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> P
         Ok(release) => {
             let shares = release.publications.iter().filter_map(|publication| {
                 let share = publication.rollout?;
-                Some(format!("{}: {share} %", publication.target.name()))
+                let target = super::target(&visitor.say(), publication.target);
+                Some(visitor.say().share_at(target, share))
             });
             let shares: Vec<_> = shares.collect();
-            done(&at(release_id), format!("The stores give it to {}.", shares.join(", ")))
+            done(&at(release_id), visitor.say().stores_give_it_to(shares.join(", ")))
         }
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
@@ -350,10 +362,15 @@ fn act<F: Function<Reply = Release>>(
             let release_id: ReleaseId = super::id(path, "release")?;
             match visitor.send(&form, |_| Ok(params(release_id))).await {
                 Ok(release) => {
-                    let state =
-                        |p: &Publication| format!("{}: {}", p.target.name(), standing(&release, p));
+                    let say = visitor.say();
+                    let state = |p: &Publication| {
+                        say.state_at(
+                            super::target(&say, p.target),
+                            standing(&say, &release, p).words,
+                        )
+                    };
                     let states: Vec<_> = release.publications.iter().map(state).collect();
-                    done(&at(release_id), Note::plain(format!("Now {}.", states.join(", "))))
+                    done(&at(release_id), Note::plain(say.now_at(states.join(", "))))
                 }
                 Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
             }
@@ -370,7 +387,10 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> PageRe
         Ok(DeleteRelease { release_id })
     };
     match visitor.send(&form, params).await {
-        Ok(_) => done(&format!("/apps/{}/releases", release.app_id), "The release is deleted."),
+        Ok(_) => done(
+            &format!("/apps/{}/releases", release.app_id),
+            visitor.say().the_release_is_deleted(),
+        ),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
 }

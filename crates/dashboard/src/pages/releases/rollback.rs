@@ -3,13 +3,14 @@
 use super::{at, frame_of, show_with};
 use crate::{
     form::Form,
-    response::{Frame, PageResult, done, page},
+    frame::Frame,
+    response::{PageResult, Refused, done, page},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    ReleaseId,
+    Fault, ReleaseId,
     releases::{GetRelease, Rollback, RollbackRelease},
 };
 
@@ -23,33 +24,53 @@ pub fn configure(app: &mut web::ServiceConfig) {
 struct RollbackPage {
     frame: Frame,
     plan: Rollback,
+    /// Whether no release takes its place.
+    withdraw: bool,
+}
+
+impl RollbackPage {
+    fn command(&self) -> String {
+        let withdraw = if self.withdraw { " --withdraw" } else { "" };
+        format!("svc release rollback {}{withdraw} --dry-run", self.plan.release.id)
+    }
 }
 
 /// Shows what a rollback does, before it is done.
 async fn plan(visitor: Visitor, path: web::Path<String>) -> PageResult {
     let release_id: ReleaseId = crate::pages::id(path, "release")?;
-    let dry = RollbackRelease { release_id, to_release_id: None, dry_run: true };
-    let plan = visitor.read(&dry).await?;
-    let title = format!("Roll back {}", plan.release.version);
-    let frame = frame_of(&visitor, &plan.release, &title).await?;
+    let dry =
+        |withdraw| RollbackRelease { release_id, to_release_id: None, withdraw, dry_run: true };
+    // Without an earlier release, this one can only be withdrawn.
+    let (plan, withdraw) = match visitor.read(&dry(false)).await {
+        Err(Refused(Fault::NotNow(_))) => (visitor.read(&dry(true)).await?, true),
+        plan => (plan?, false),
+    };
+    let (say, version) = (visitor.say(), &plan.release.version);
+    let title =
+        if withdraw { say.withdraw_version(version) } else { say.roll_back_version(version) };
+    let frame = frame_of(&visitor, &plan.release, title).await?;
     let frame = frame.below(&plan.release.version, at(release_id));
-    page(&RollbackPage { frame, plan })
+    page(&RollbackPage { frame, plan, withdraw })
 }
 
 async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> PageResult {
     let release_id: ReleaseId = crate::pages::id(path, "release")?;
     let back = visitor.read(&GetRelease { release_id }).await?;
-    let params = |_: &Form| Ok(RollbackRelease { release_id, to_release_id: None, dry_run: false });
+    let params = |form: &Form| {
+        let withdraw = form.has("withdraw", "yes");
+        Ok(RollbackRelease { release_id, to_release_id: None, withdraw, dry_run: false })
+    };
     match visitor.send(&form, params).await {
         Ok(Rollback { release, .. }) if release.id == release_id => {
-            done(&at(release_id), format!("{} was withdrawn. No user had got it.", back.version))
+            let note = match back.published_at {
+                None => visitor.say().was_withdrawn(back.version),
+                Some(_) => visitor.say().has_no_release(back.channel, back.version),
+            };
+            done(&at(release_id), note)
         }
         Ok(Rollback { release, .. }) => done(
             &at(release.id),
-            format!(
-                "{} serves {} again. {} was rolled back.",
-                release.channel, release.version, back.version
-            ),
+            visitor.say().serves_again(release.channel, release.version, back.version),
         ),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }

@@ -233,20 +233,18 @@ impl State {
                 self.built(built)
             }
             Outcome::Opened(Ok(opened), used) => self.opened(now, opened).also(use_recorded(used)),
-            Outcome::Priced(Err(error)) => self.not_begun(now, error),
-            Outcome::Built(Err(error)) => self.not_begun(now, error),
-            Outcome::Opened(Err(error), used) => {
-                self.not_begun(now, error).also(use_recorded(used))
-            }
+            Outcome::Priced(Err(error)) => self.not_begun(at, error),
+            Outcome::Built(Err(error)) => self.not_begun(at, error),
+            Outcome::Opened(Err(error), used) => self.not_begun(at, error).also(use_recorded(used)),
             Outcome::Looked(looked) => {
                 (self.looking, self.looked_at) = (false, Some(now));
                 match *looked {
                     Ok(Some(payment)) => self.seen(at, payment),
-                    Ok(None) => self.not_seen(now, None),
-                    Err(error) => self.not_seen(now, Some(error)),
+                    Ok(None) => self.not_seen(at, None),
+                    Err(error) => self.not_seen(at, Some(error)),
                 }
             }
-            Outcome::Settled(settled) => self.tried_to_settle(now, settled),
+            Outcome::Settled(settled) => self.tried_to_settle(at, settled),
             Outcome::Alarmed if self.deleting => Step::remove(),
             Outcome::Alarmed => {
                 (self.alarmed, self.alarming) = (true, false);

@@ -6,7 +6,7 @@ use crate::{
         Checkouts, Price, Problem, ShopOrder, State,
         schedule::{BEGINS_WITHIN, PAYABLE, next_look, pause},
     },
-    runtime::resource::Step,
+    runtime::resource::{Moment, Step},
 };
 use CheckoutState as S;
 use commerce::{Built, BuiltLine};
@@ -99,7 +99,11 @@ impl State {
     }
 
     /// A step before the payment failed. While nobody has a page to pay on, nothing can be paid.
-    pub(super) fn not_begun(mut self, now: Timestamp, error: RemoteError) -> Step<Checkouts> {
+    pub(super) fn not_begun(
+        mut self,
+        at: &Moment<Checkouts>,
+        error: RemoteError,
+    ) -> Step<Checkouts> {
         let (why, after) = match error {
             RemoteError::Refused(why) => return self.fail(why, false),
             RemoteError::Busy { why, after } => (why, after),
@@ -107,12 +111,12 @@ impl State {
         };
         self.attempts = self.attempts.saturating_add(1);
         // A service that asks for a longer pause than the caller waits is asked after the pause.
-        let pause = pause(self.attempts, after.min(SHORT));
-        if now.since(self.begun_at) + pause >= BEGINS_WITHIN {
+        let pause = pause(at.id, self.attempts, after.min(SHORT));
+        if at.now.since(self.begun_at) + pause >= BEGINS_WITHIN {
             return self.fail(why, true);
         }
         self.problem = Some(Problem { text: why, unreachable: true, lost: false });
-        self.due = Some(now + pause);
+        self.due = Some(at.now + pause);
         Step::put(self)
     }
 

@@ -116,9 +116,10 @@ impl State {
     /// The provider does not know the payment, or gave no answer.
     pub(super) fn not_seen(
         mut self,
-        now: Timestamp,
+        at: &Moment<Checkouts>,
         error: Option<RemoteError>,
     ) -> Step<Checkouts> {
+        let now = at.now;
         let Some(error) = error else {
             return match self.state {
                 S::Paid | S::Settling => self.settle(now),
@@ -139,7 +140,7 @@ impl State {
             RemoteError::Busy { why, after } => (why, after),
         };
         self.attempts = self.attempts.saturating_add(1);
-        let pause = pause_of_looks(self.attempts, after);
+        let pause = pause_of_looks(at.id, self.attempts, after);
         if !matches!(self.state, S::Settled | S::AmountMismatch) {
             self.problem = Some(Problem { text, unreachable: true, lost: false });
         }

@@ -6,7 +6,7 @@ use crate::{
         Checkouts, Price, Problem, Settlement, SettlementAttempt, State,
         schedule::{QUIET, is_alarming, pause},
     },
-    runtime::resource::Step,
+    runtime::resource::{Moment, Step},
 };
 use CheckoutState as S;
 use contract::{Timestamp, checkouts::CheckoutState};
@@ -40,9 +40,10 @@ impl State {
 
     pub(super) fn tried_to_settle(
         mut self,
-        now: Timestamp,
+        at: &Moment<Checkouts>,
         settled: Result<Settlement, RemoteError>,
     ) -> Step<Checkouts> {
+        let now = at.now;
         self.attempt = None;
         let (text, is_refused, after) = match settled {
             Ok(Settlement::Order) => {
@@ -75,7 +76,7 @@ impl State {
         self.attempts = self.attempts.saturating_add(1);
         self.state = S::Settling;
         self.problem = Some(Problem { text, unreachable: !is_refused, lost: false });
-        let pause = pause(self.attempts, after);
+        let pause = pause(at.id, self.attempts, after);
         let paid_at = self.payment.as_ref().and_then(|payment| payment.paid_at);
         let is_alarming = is_alarming(paid_at.unwrap_or(self.begun_at), now, is_refused);
         self.alarming = is_alarming && !self.alarmed;

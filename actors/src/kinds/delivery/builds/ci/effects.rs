@@ -1,6 +1,6 @@
 //! Performs the effects of a build in a CI.
 
-use super::{CiRun, Look, RunOutcome, Workflow, pick, run_name, title};
+use super::{CiRun, RunOutcome, RunReport, Workflow, pick, run_name, title};
 use crate::{
     kinds::{
         delivery::builds::{
@@ -108,7 +108,7 @@ pub(in crate::kinds::delivery::builds) async fn follow(
     let succeeded = progress.phase == Phase::Succeeded;
     let made = if succeeded { verified_artifact(world, &state.build)? } else { None };
     let key = world.ports.random.id(world.ports.clock.now());
-    done(RunOutcome::Looked(Some(Box::new(Look { progress, made, key }))))
+    done(RunOutcome::Looked(Some(Box::new(RunReport { progress, made, key }))))
 }
 
 /// Cancels the run, and looks whether it has ended.

@@ -87,9 +87,9 @@ pub struct CiRun {
 /// The builds for which this process asked for a run, with the time of [`CiRun::asked_at`]. An effect
 /// whose outcome could not be written runs again, and must not ask again.
 #[derive(Default)]
-pub struct Asked(Mutex<HashMap<BuildId, Timestamp>>);
+pub struct RequestedRuns(Mutex<HashMap<BuildId, Timestamp>>);
 
-impl Asked {
+impl RequestedRuns {
     /// Notes that the service asks for the run of a build. Returns whether it did not before.
     fn now(&self, build: BuildId, at: Timestamp) -> bool {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +114,7 @@ pub enum RunOutcome {
     /// The host shows no run that may be the one.
     NotFound,
     /// What changed since the last look.
-    Looked(Option<Box<Look>>),
+    Looked(Option<Box<RunReport>>),
     /// The host did not tell. The service asks again after this time.
     Later(Duration),
     /// The host knows no such run, or no longer, for this reason.
@@ -127,7 +127,7 @@ pub enum RunOutcome {
 
 /// What the service saw of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Look {
+pub struct RunReport {
     pub progress: RunProgress,
     /// The verified artifact, if the run succeeded.
     pub made: Option<ArtifactId>,

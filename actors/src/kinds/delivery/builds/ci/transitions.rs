@@ -1,6 +1,6 @@
 //! The transitions of a build in a CI.
 
-use super::{CiRun, Destination, Look, RunOutcome, Workflow, run_name};
+use super::{CiRun, Destination, RunOutcome, RunReport, Workflow, run_name};
 use crate::{
     kinds::delivery::builds::{
         log::NewLines,
@@ -211,7 +211,7 @@ impl State {
         Step::put(self)
     }
 
-    fn looked(mut self, look: Option<Box<Look>>, at: &Moment<Builds>) -> Step<Builds> {
+    fn looked(mut self, look: Option<Box<RunReport>>, at: &Moment<Builds>) -> Step<Builds> {
         let limit = Duration::from_secs(self.limit_seconds.into());
         let Some(run) = &mut self.run else { return Step::keep() };
         let Some(look) = look else {
@@ -219,7 +219,7 @@ impl State {
             let pause = run.pause();
             return self.look_after(pause, at);
         };
-        let Look { progress, made, key } = *look;
+        let RunReport { progress, made, key } = *look;
         run.looks = 0;
         run.tag = progress.tag;
         run.over = progress.phase.is_final();

@@ -84,9 +84,13 @@ impl State {
                 R::Published | R::PartiallyPublished | R::Publishing,
                 Command::RollBack { to, current, restore },
             ) => self.roll_back(at.now, to, &current, &restore),
-            (R::Publishing, Command::Withdraw) => self.withdraw(),
-            (R::RolledBack, Command::Withdraw) => Ok(Step::keep()),
-            (_, Command::Withdraw) => Err(Fault::Stale),
+            (R::Publishing, Command::Withdraw(None)) => self.withdraw_unseen(),
+            (
+                R::Published | R::PartiallyPublished | R::Publishing,
+                Command::Withdraw(Some(current)),
+            ) => self.withdraw(at.now, &current),
+            (R::RolledBack, Command::Withdraw(_)) => Ok(Step::keep()),
+            (_, Command::Withdraw(_)) => Err(Fault::Stale),
             (state, Command::RollBack { .. }) => Err(Fault::NotNow(format!(
                 "this release is {}; only the current release of a channel can be rolled back",
                 name(state)

@@ -122,35 +122,60 @@ impl State {
         current: &Stored<Current>,
         restore: &[PublicationId],
     ) -> Result<Step<Releases>, Fault> {
-        if current.release != self.release.id {
-            return Err(Fault::NotNow(
-                "this is not the current release of its channel; only that one can be rolled back"
-                    .into(),
-            ));
-        }
+        self.is_current(current)?;
         self.is_handed_over()?;
         let key = Current::key(self.release.app_id, &self.release.channel);
         let pointer = Current { release: to, since: now };
         let also = Change::new().replace::<Current>(&key, Some(current), pointer);
         self.take_back();
         self.release.rolled_back_to = Some(to);
-        for publication in &mut self.release.publications {
-            if publication.target == Target::Ota && publication.state == S::Live {
-                (publication.state, publication.updated_at) = (S::Halted, now);
-            }
-        }
+        self.close_install_page(now);
         self.requests.extend(restore.iter().map(|id| PublicationRequest::Restore(*id)));
         self.to_tell.push(to);
         Ok(Step::put(self).also(also))
     }
 
-    pub(super) fn withdraw(mut self) -> Result<Step<Releases>, Fault> {
+    /// Takes back what users have, and leaves its channel without a release.
+    pub(super) fn withdraw(
+        mut self,
+        now: Timestamp,
+        current: &Stored<Current>,
+    ) -> Result<Step<Releases>, Fault> {
+        self.is_current(current)?;
+        self.is_handed_over()?;
+        let key = Current::key(self.release.app_id, &self.release.channel);
+        let also = Change::new().remove::<Current>(&key, current);
+        self.take_back();
+        self.close_install_page(now);
+        Ok(Step::put(self).also(also))
+    }
+
+    /// Takes back what no user has got yet.
+    pub(super) fn withdraw_unseen(mut self) -> Result<Step<Releases>, Fault> {
         self.is_handed_over()?;
         if self.release.published_at.is_some() {
             return Err(Fault::Stale);
         }
         self.take_back();
         Ok(Step::put(self))
+    }
+
+    fn is_current(&self, current: &Stored<Current>) -> Result<(), Fault> {
+        match current.release == self.release.id {
+            true => Ok(()),
+            false => Err(Fault::NotNow(
+                "this is not the current release of its channel; only that one can be rolled back"
+                    .into(),
+            )),
+        }
+    }
+
+    fn close_install_page(&mut self, now: Timestamp) {
+        for publication in &mut self.release.publications {
+            if publication.target == Target::Ota && publication.state == S::Live {
+                (publication.state, publication.updated_at) = (S::Halted, now);
+            }
+        }
     }
 
     /// A publication that its target does not know yet cannot be withdrawn.

@@ -4,7 +4,10 @@
 use super::plan::is_young;
 use crate::kinds::{
     hosting::{
-        instances::record::{Instance, Service},
+        instances::{
+            record::Instance,
+            service::{Service, VolumeUse},
+        },
         names,
     },
     world::World,
@@ -12,16 +15,21 @@ use crate::kinds::{
 use container_engine::{Container, EngineError, Exec, Health, Output, Phase};
 use contract::{
     InstanceId, Timestamp,
-    instances::{InstanceState, Role, ServiceHealth, ServiceState},
+    instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},
     templates::HealthCheck,
 };
 use futures_util::StreamExt;
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// The containers of an instance that exist, by role and generation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
     pub containers: BTreeMap<(Role, u32), ObservedContainer>,
+    /// The services that are to run again on a volume with data, which is gone.
+    pub without_volume: BTreeSet<Role>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +77,32 @@ pub(super) async fn observe(
             observation.containers.insert((service.role, generation), observed);
         }
     }
+    observation.without_volume = without_volume(world, id, instance, &observation).await?;
     Ok(observation)
+}
+
+/// See [`Observation::without_volume`]. The volume of a running container is not looked at: the engine
+/// removes none that is in use.
+async fn without_volume(
+    world: &World,
+    id: InstanceId,
+    instance: &Instance,
+    observation: &Observation,
+) -> Result<BTreeSet<Role>, EngineError> {
+    let is_to_start = |service: &&Service| {
+        let live = observation.get(service.role, service.live.generation);
+        instance.desired == DesiredState::Running
+            && live.is_none_or(|container| container.state != ServiceState::Running)
+    };
+    let with_data = instance.services.iter().filter(|service| service.volume != VolumeUse::None);
+    let mut without: BTreeSet<Role> = with_data.filter(is_to_start).map(|s| s.role).collect();
+    if without.is_empty() {
+        return Ok(without);
+    }
+    let labels = names::of_instance(&world.ports.site.installation, id);
+    let there = world.ports.engine.inventory(&labels).await?.volumes;
+    without.retain(|role| there.iter().all(|volume| volume.name != names::volume(id, *role)));
+    Ok(without)
 }
 
 fn is_of(id: InstanceId, container: &Container) -> bool {

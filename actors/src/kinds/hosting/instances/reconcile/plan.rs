@@ -1,7 +1,10 @@
 //! Decides the next action of an instance from its record and what was observed. Pure.
 
 use super::observe::{Observation, ObservedContainer};
-use crate::kinds::hosting::instances::record::{Instance, Revision, Service};
+use crate::kinds::hosting::instances::{
+    record::Instance,
+    service::{Revision, Service},
+};
 use contract::{
     Timestamp,
     instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},
@@ -52,6 +55,10 @@ const SOON: Duration = Duration::from_millis(100);
 /// The pause before a container that takes longer is observed again.
 const LATER: Duration = Duration::from_secs(1);
 
+/// What members can do when a volume with data is gone.
+const VOLUME_GONE: &str = "the volume with its data is gone from this machine. Bring it back, and start \
+    the instance. Or start it with `acceptDataLoss`, which makes an empty volume, and restore a backup";
+
 /// The table in the documentation of [`instances`](crate::kinds::hosting::instances) has one row for each
 /// arm.
 pub fn plan(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
@@ -75,6 +82,9 @@ fn bring_up(instance: &Instance, observation: &Observation, now: Timestamp) -> A
         return crashed;
     }
     let needed = || instance.services.iter().filter(|service| !service.left_out);
+    if let Some(service) = needed().find(|s| observation.without_volume.contains(&s.role)) {
+        return Action::GiveUp(service.role, VOLUME_GONE.into());
+    }
     for service in needed() {
         if observation.get(service.role, service.live.generation).is_none() {
             return Action::Provision(service.role, service.live.generation);

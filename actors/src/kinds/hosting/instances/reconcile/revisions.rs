@@ -6,8 +6,9 @@ use super::{
     plan::PASSES,
 };
 use crate::kinds::hosting::instances::{
-    record::{Candidate, Instance, RejectedRevision, RetiredRevision, Revision},
+    record::Instance,
     rules::{PROVISION_WITHIN, ResolvedImage},
+    service::{Candidate, RejectedRevision, RetiredRevision, Revision, VolumeUse},
 };
 use contract::{
     Timestamp,
@@ -21,6 +22,13 @@ impl Instance {
             let candidate = service.candidate.as_mut().map(|candidate| &mut candidate.revision);
             for revision in std::iter::once(&mut service.live).chain(candidate) {
                 revision.apply_observation(observation.get(role, revision.generation));
+            }
+            if observation.without_volume.contains(&role) {
+                service.volume = VolumeUse::Gone;
+            } else if service.live.template().volume.is_some()
+                && service.live.state == ServiceState::Running
+            {
+                service.volume = VolumeUse::Data;
             }
         }
     }

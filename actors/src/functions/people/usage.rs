@@ -1,0 +1,83 @@
+//! What accounts use of their rate limits, and organizations of their quotas.
+
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::{
+        people::{
+            organizations::Organizations,
+            usage::{Usage as StoredUsage, tier, usage},
+        },
+        world::World,
+    },
+};
+use contract::{
+    Fault, OrganizationId, Serves,
+    authentication::{GetUsage, Usage},
+    operators::{GetLargestUsers, LargestUsers, QuotaUser},
+    quotas::{Quota, QuotaUse},
+};
+use std::{cmp::Reverse, collections::BTreeSet};
+
+impl Serves<GetUsage> for Platform {
+    async fn serve(&self, cx: &Call, p: GetUsage) -> Result<Usage, Fault> {
+        let user = cx.user()?;
+        let tier = user.account.state.tier();
+        let calls_per_minute = tier.per_minute();
+        let left = self.authn.peek_user(&self.world, user.id).map(|allowance| allowance.remaining);
+        let organization_id = p.organization_id.unwrap_or(user.account.state.personal);
+        Ok(Usage {
+            tier,
+            calls_per_minute,
+            calls_left: calls_per_minute.and(left),
+            organization_id,
+            organization_tier: self::tier(&self.world.store, organization_id)?,
+            quotas: quotas(&self.world, organization_id)?,
+        })
+    }
+}
+
+impl Serves<GetLargestUsers> for Platform {
+    async fn serve(&self, _: &Call, p: GetLargestUsers) -> Result<LargestUsers, Fault> {
+        let mut largest = BTreeSet::new();
+        let mut list = self.world.store.whole::<StoredUsage>(None);
+        while let Some(page) = list.next_keys().await? {
+            for id in page {
+                let used = usage(&self.world.store, id)?.of(p.quota);
+                if used > 0 {
+                    largest.insert((Reverse(used), id));
+                }
+            }
+            while largest.len() > p.limit.get() {
+                largest.pop_last();
+            }
+        }
+        let user = |(Reverse(used), id)| quota_user(&self.world, id, p.quota, used).transpose();
+        let organizations = largest.into_iter().filter_map(user).collect::<Result<_, Fault>>()?;
+        Ok(LargestUsers { quota: p.quota, unit: p.quota.unit(), organizations })
+    }
+}
+
+/// What an organization uses of each quota.
+fn quotas(world: &World, organization: OrganizationId) -> Result<Vec<QuotaUse>, Fault> {
+    let (tier, uses) = (tier(&world.store, organization)?, usage(&world.store, organization)?);
+    let of = |quota: &Quota| QuotaUse {
+        quota: *quota,
+        unit: quota.unit(),
+        used: uses.of(*quota),
+        limit: world.ports.site.quotas.limit(tier, *quota),
+    };
+    Ok(Quota::ALL.iter().map(of).collect())
+}
+
+/// An organization with its use of a quota; `None` if it is gone.
+fn quota_user(
+    world: &World,
+    id: OrganizationId,
+    quota: Quota,
+    used: u64,
+) -> Result<Option<QuotaUser>, Fault> {
+    let Some(found) = world.store.get::<Organizations>(&id)? else { return Ok(None) };
+    let tier = tier(&world.store, id)?;
+    let limit = world.ports.site.quotas.limit(tier, quota);
+    Ok(Some(QuotaUser { organization_id: id, name: found.name.clone(), tier, used, limit }))
+}

@@ -1,0 +1,34 @@
+# Deployments of instances.
+
+rolls_back = Rolls back
+no_deployments_yet = No deployments yet. The instance runs what its template says. Deploy a folder with cloud code or with a Dockerfile:
+deployment = Deployment
+rollback = rollback
+roll_back_to_it = Roll back to it
+rolling_back_to_it = What it deployed serves again, in place of the present version.
+new_deployment = New deployment
+deploying_keeps_serving = The version that serves goes on until the new one is healthy.
+source = Source
+a_git_repository = A git repository with a Dockerfile
+a_registered_image = A registered image
+version_template = A version of the template
+repository_address_hint = Without one, the connected repository of the app.
+image_version = Image version
+none_chosen = None
+version_of_the_template = Version of the template
+deploy = Deploy
+rolling_back_a_service = The version before the present one serves again, without a build.
+service_to_roll_back = Service to roll back
+replace_the_serving_version = Replace the version that serves now
+deployment_of_backend = Deployment of the backend
+deployment_of_market_server = Deployment of the market server
+deployment_of_market_dashboard = Deployment of the market dashboard
+deployment_of_storefront = Deployment of the storefront
+the_deployment_is = The deployment is { $state }.
+the_deployment_is_queued = The deployment is queued.
+earlier_version_is_starting = The earlier version is being started.
+its_repository = repository
+image_version_is = image version { $version }
+template_version_is = template version { $version }
+folder_is = folder { $sha256 }
+market_dashboard = Market dashboard

@@ -1,0 +1,29 @@
+# The reference of functions.
+
+all_chapters = All chapters
+on_this_page = On this page
+who_may_call_it = Who may call it
+effect = Effect
+changes_data = changes data
+reads = reads
+reply = Reply
+errors_of_its_own = Errors of its own
+code = Code
+http = HTTP
+call_it = Call it
+object_with_session = A JSON object. The call has your session.
+call = Call { $name }
+answer_http = Answer: HTTP { $status }
+examples = Examples
+types = Types
+type_label = Type
+meaning = Meaning
+optional = optional
+api_reference = API reference
+search_functions = Search functions
+show_all_functions = Show all functions.
+what_it_does = What it does
+or_token_with = or a deploy token with { $scope }
+object_with_session_and_change = A JSON object. The call has your session, and its change is real.
+how_to_call = Call a function with { $route } and a JSON object of parameters.
+no_such_function = No function has all these words.

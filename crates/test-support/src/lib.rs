@@ -1,0 +1,24 @@
+//! What the tests of several crates need. The program never depends on it.
+//!
+//! - [`apple`], [`google`], [`payments`] and [`vendure`] start the services of others, or fakes of them
+//!   that a published description checks.
+//! - [`credential_files`] makes keys, certificates and profiles with `openssl` and `keytool`.
+//! - [`rig`] runs the Node programs of `tests/support`, and [`requires`] leaves a test out where a
+//!   program is missing.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests say so by failing"
+)]
+
+pub mod apple;
+pub mod credential_files;
+pub mod google;
+pub mod payments;
+pub mod requires;
+pub mod rig;
+pub mod vendure;

@@ -1,0 +1,194 @@
+//! Quotas of organizations: what they use, what is refused, and who uses the most.
+
+use crate::{
+    backups::finished,
+    instances::backend,
+    support::{
+        engine::engine,
+        load::together,
+        service::{Answer, Person, Service, eventually},
+    },
+    uploads::{Upload, declared, opening},
+};
+use serde_json::{Value, json};
+
+/// What an organization uses of a quota, and its limit. Without an organization, the personal one.
+fn used(
+    service: &Service,
+    who: &Person,
+    organization: Option<&Value>,
+    quota: &str,
+) -> (u64, Value) {
+    let params = organization.map_or_else(|| json!({}), |id| json!({"organizationId": id}));
+    let usage = service.call(Some(who), "svc_getUsage", params).ok();
+    let quotas = usage["quotas"].as_array().unwrap();
+    let found = quotas.iter().find(|one| one["quota"] == quota).unwrap();
+    (found["used"].as_u64().unwrap(), found["limit"].clone())
+}
+
+/// Sets the tier of an account.
+fn set_tier(service: &Service, who: &Person, tier: &str) {
+    let params = json!({"userId": who.id, "tier": tier});
+    service.call(Some(&service.administrator()), "svc_admin_setTier", params).ok();
+}
+
+/// A service with these quotas, and a person of the tier `developer`.
+fn start(quotas: &str) -> (Service, Person) {
+    let service = Service::start_with(&[("SVC_QUOTAS", quotas)]);
+    let bob = service.register_free("bob");
+    set_tier(&service, &bob, "developer");
+    (service, bob)
+}
+
+/// The words of a refusal by a quota.
+fn over(answer: &Answer) -> &str {
+    assert_eq!(answer.refusal(), (409, 119), "{answer:?}");
+    answer.body["error"].as_str().unwrap()
+}
+
+#[test]
+fn what_an_organization_may_have_holds_for_sixteen_callers_and_after_a_crash() {
+    let quotas = "developer.projects=4,developer.apps=3,developer.members=2,developer.webhooks=2";
+    let (mut service, bob) = start(quotas);
+    let acme = service.call(Some(&bob), "createOrganization", json!({"name": "Acme"})).ok();
+    let acme = &acme["id"];
+    let make = |service: &Service, n: usize| {
+        let params = json!({"organizationId": acme, "name": format!("Shop {n}")});
+        service.call(Some(&bob), "svc_createProject", params)
+    };
+    let answers = together(16, |n| make(&service, n));
+    let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|a| a.status == 200);
+    assert_eq!(made.len(), 4, "{refused:?}");
+    assert_eq!(
+        over(refused[0]),
+        "this organization uses 4 of 4 projects (quota projects of the tier developer); delete some first, or \
+         ask an operator for a higher tier"
+    );
+    assert_eq!(used(&service, &bob, Some(acme), "projects"), (4, json!(4)));
+    assert_eq!(used(&service, &bob, None, "projects").0, 0, "another organization has its own");
+    assert_eq!(used(&service, &bob, None, "members").0, 1, "its owner");
+
+    // What is deleted is used no longer, with all below it.
+    let project = &made[0].body["result"]["id"];
+    let app = json!({"projectId": project, "name": "App"});
+    let answers = together(16, |_| service.call(Some(&bob), "createApp", app.clone()));
+    let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|a| a.status == 200);
+    assert_eq!(made.len(), 3);
+    assert!(over(refused[0]).contains("3 of 3 apps"));
+    service.kill();
+    service.boot();
+    assert_eq!(used(&service, &bob, Some(acme), "apps"), (3, json!(3)));
+    service.call(Some(&bob), "svc_deleteProject", json!({"projectId": project})).ok();
+    assert_eq!(make(&service, 20).status, 200);
+    eventually("the apps are gone", || used(&service, &bob, Some(acme), "apps").0 == 0);
+
+    // An invitation is accepted only where there is room.
+    let invite = |name: &str| {
+        let guest = service.register(name);
+        let email = format!("{name}@example.com");
+        let params = json!({"organizationId": acme, "email": email, "role": "client"});
+        let invitation = service.call(Some(&bob), "inviteMember", params).ok();
+        let token = json!({"token": invitation["acceptToken"]});
+        (guest.clone(), move |service: &Service| {
+            service.call(Some(&guest), "acceptInvitation", token.clone())
+        })
+    };
+    let ((first, accepts), (_, waits)) = (invite("carol"), invite("dan"));
+    accepts(&service).ok();
+    assert!(over(&waits(&service)).contains("2 of 2 members"));
+    assert_eq!(used(&service, &first, Some(acme), "members"), (2, json!(2)), "members see it");
+
+    // The tier of the owner counts. One that is lower takes nothing away.
+    set_tier(&service, &bob, "enterprise");
+    waits(&service).ok();
+    assert_eq!(used(&service, &bob, Some(acme), "members"), (3, Value::Null));
+    set_tier(&service, &bob, "developer");
+    assert!(over(&make(&service, 21)).contains("4 of 4 projects"));
+    let renamed = json!({"organizationId": acme, "name": "Acme Ltd"});
+    service.call(Some(&bob), "updateOrganization", renamed).ok();
+
+    let largest = json!({"quota": "members", "limit": 1});
+    let operator = service.administrator();
+    let largest = service.call(Some(&operator), "svc_admin_getUsage", largest).ok();
+    let expected = json!({
+        "quota": "members", "unit": "count",
+        "organizations": [{
+            "organizationId": acme, "name": "Acme Ltd", "tier": "developer", "used": 3, "limit": 2,
+        }],
+    });
+    assert_eq!(largest, expected);
+    assert_eq!(
+        service.call(Some(&bob), "svc_admin_getUsage", json!({"quota": "apps"})).status,
+        403
+    );
+
+    let stranger = service.register("eve");
+    let of_acme = json!({"organizationId": acme});
+    assert_eq!(service.call(Some(&stranger), "svc_getUsage", of_acme).refusal(), (404, 101));
+    service.stop();
+    service.check();
+}
+
+#[test]
+fn uploads_count_what_they_declare_or_what_arrives() {
+    let quotas = "developer.openUploads=2,developer.artifactBytes=3MiB";
+    let (mut service, bob) = start(quotas);
+    let (_, app) = service.project_with_app(&bob, None);
+    let bytes = |quota: &str| used(&service, &bob, None, quota).0;
+    let open = |body: &Value| service.post(Some(&bob), "upload-url", body);
+
+    // A declared size is taken at once.
+    let mut large = declared(&app, b"large");
+    large["size"] = json!(3 << 20);
+    let first = open(&large);
+    assert_eq!(first.status, 201, "{first:?}");
+    assert_eq!((bytes("artifactBytes"), bytes("openUploads")), (3 << 20, 1));
+    let why = open(&opening(&app));
+    assert!(over(&why).contains("uses 3 MiB of 3 MiB artifacts"), "{why:?}");
+    let given_up = json!({"artifactId": first.body["artifactId"]});
+    service.call(Some(&bob), "svc_deleteArtifact", given_up).ok();
+    assert_eq!((bytes("artifactBytes"), bytes("openUploads")), (0, 0));
+
+    // Without one, the upload ends where the quota does.
+    let stream = Upload::open(&service, &bob, &opening(&app));
+    let refused = stream.put(vec![7; 4 << 20]);
+    assert!(over(&refused).contains("quota artifactBytes"), "{refused:?}");
+    service.call(Some(&bob), "svc_deleteArtifact", json!({"artifactId": stream.id})).ok();
+
+    // A verified artifact counts its size, and the uploads of others wait.
+    let apk = service.upload(&bob, &app, "sample.apk", "1.4.2");
+    assert_eq!(json!(bytes("artifactBytes")), apk["size"]);
+    let answers = together(16, |_| open(&opening(&app)).status);
+    assert_eq!(answers.iter().filter(|status| **status == 201).count(), 2, "{answers:?}");
+    service.stop();
+    service.check();
+}
+
+#[test]
+fn instances_count_their_services_and_backups_their_bytes() {
+    let Some(engine) = engine("instances_count_their_services_and_backups_their_bytes") else {
+        return;
+    };
+    let quotas = "enterprise.instances=1,enterprise.instanceMemory=1GiB,enterprise.backups=1";
+    let service = engine.service(&[("SVC_QUOTAS", quotas)]);
+    let (ada, project, instance) = backend(&service);
+    let of = |quota: &str| used(&service, &ada, None, quota);
+    assert_eq!((of("instances").0, of("apps").0), (1, 1));
+    let memory = instance["services"].as_array().unwrap().len() as u64 * (256 << 20);
+    assert!(of("instanceMemory").0 >= memory, "{:?}", of("instanceMemory"));
+    let another = json!({"projectId": project["id"], "name": "Another"});
+    let refused = service.call(Some(&ada), "svc_createBackendInstance", another);
+    assert!(over(&refused).contains("1 of 1 instances"), "{refused:?}");
+
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let id = &instance["id"];
+    let asked = json!({"appId": instance["appId"]});
+    let made = call("svc_createSqlDbBackup", asked.clone()).ok();
+    finished(&service, &ada, &made);
+    assert!(over(&call("svc_createSqlDbBackup", asked)).contains("1 of 1 backups"));
+    assert!(of("backupBytes").0 > 1);
+
+    call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();
+    eventually("the instance is used no longer", || of("instances").0 == 0);
+    assert_eq!(of("instanceMemory").0, 0);
+}
