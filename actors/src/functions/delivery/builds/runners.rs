@@ -81,7 +81,18 @@ async fn claim(
             None => Err(Fault::NotFound("build")),
         };
     }
+    let mut claimed_by_others = Vec::new();
     for id in waiting_for(&platform.world, p, served)? {
+        let Some(_claiming) = platform.world.waiting_builds.begin_claim(id) else {
+            claimed_by_others.push(id);
+            continue;
+        };
+        if let Some(order) = claim_one(cx, p, served, id, &runner).await? {
+            return Ok(Some(order));
+        }
+    }
+    // The others may not get what they claimed.
+    for id in claimed_by_others {
         if let Some(order) = claim_one(cx, p, served, id, &runner).await? {
             return Ok(Some(order));
         }

@@ -1,7 +1,10 @@
-//! Tells the calls of idle runners that a build waits.
+//! Tells the calls of idle runners that a build waits, and keeps them apart when many claim at once.
 
 use contract::{AppId, BuildId, OrganizationId};
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::sync::broadcast::{Receiver, Sender, channel, error::RecvError};
 
 /// How many builds a slow call may miss before it looks at the store again.
@@ -36,23 +39,50 @@ impl Served {
 }
 
 /// Announces builds to all calls that wait for one.
-pub struct WaitingBuilds(Sender<Waiting>);
+pub struct WaitingBuilds {
+    announced: Sender<Waiting>,
+    /// The builds that a call is claiming.
+    claimed: Arc<Mutex<HashSet<BuildId>>>,
+}
 
 impl Default for WaitingBuilds {
     fn default() -> Self {
-        WaitingBuilds(channel(MOST_MISSED).0)
+        WaitingBuilds { announced: channel(MOST_MISSED).0, claimed: Arc::default() }
     }
+}
+
+/// A call claims this build, until this is dropped.
+pub struct Claiming {
+    id: BuildId,
+    claimed: Arc<Mutex<HashSet<BuildId>>>,
+}
+
+impl Drop for Claiming {
+    fn drop(&mut self) {
+        lock(&self.claimed).remove(&self.id);
+    }
+}
+
+fn lock(claimed: &Mutex<HashSet<BuildId>>) -> MutexGuard<'_, HashSet<BuildId>> {
+    claimed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl WaitingBuilds {
     pub fn announce(&self, waiting: Waiting) {
         // Fails only if no call waits.
-        let _ = self.0.send(waiting);
+        let _ = self.announced.send(waiting);
+    }
+
+    /// `None` if another call claims the build already. A hundred runners that ask at once would otherwise all
+    /// try the same builds, one after the other.
+    pub fn begin_claim(&self, id: BuildId) -> Option<Claiming> {
+        let is_free = lock(&self.claimed).insert(id);
+        is_free.then(|| Claiming { id, claimed: self.claimed.clone() })
     }
 
     /// Hears of all builds from now on.
     pub fn listen(&self) -> Listener {
-        Listener(self.0.subscribe())
+        Listener(self.announced.subscribe())
     }
 }
 
