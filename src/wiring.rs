@@ -2,10 +2,10 @@
 
 use crate::{
     adapters::{
-        attestations::TrustedRoots, binaries::Vault, clock, credential_files::CredentialOpener,
-        dumps::DumpFolder, folders::FolderStore, git::Git, github::GithubApp, loopback::Loopback,
-        machine::ThisMachine, mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
-        receivers::HttpReceivers, recipes, registries,
+        attestations::TrustedRoots, audit_archive::AuditFolder, binaries::Vault, clock,
+        credential_files::CredentialOpener, dumps::DumpFolder, folders::FolderStore, git::Git,
+        github::GithubApp, loopback::Loopback, machine::ThisMachine, mail::mail, oidc::Issuers,
+        parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers, recipes, registries,
     },
     config::{ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs},
     secrets::{self, Keys},
@@ -23,7 +23,7 @@ use actors::{
         ci::{Central, Ci},
         random::Random,
         sealed::Sealer,
-        site::Site,
+        site::{Overcommit, Site},
     },
     records,
     runtime::directory::Rules,
@@ -34,7 +34,9 @@ use app_stores::{
 };
 use commerce::Vendure;
 use container_engine::docker::Docker;
-use contract::{checkouts::PaymentProvider, quotas::Quotas, releases::Target};
+use contract::{
+    checkouts::PaymentProvider, quotas::Quotas, releases::Target, retention::Retentions,
+};
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 use store::{Change, Memory, Store as Database, StoreError};
@@ -108,6 +110,10 @@ fn ports(
                 .map_err(|e| format!("repositories: {e}"))?,
         ),
         folders,
+        audit_archive: Arc::new(
+            AuditFolder::open(data.join("audit"))
+                .map_err(|e| format!("the archive of the audit log: {e}"))?,
+        ),
         ci: github_app(&args.builds)?,
         identities: Arc::new(Issuers::new(&args.builds.oidc_issuers)?),
         attestations: Arc::new(
@@ -132,8 +138,13 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
     for (tier, quota, limit) in &args.limits.quotas {
         quotas.set(*tier, *quota, *limit);
     }
+    let mut retentions = Retentions::default();
+    for (retention, days) in &args.limits.retention {
+        retentions.set(*retention, *days);
+    }
     Ok(Site {
         quotas,
+        retentions,
         installation: keys.application_id.clone(),
         api_url: args.network.api_url(),
         is_reachable: args.network.is_reachable(),
@@ -146,6 +157,10 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
             .and_then(|_| args.builds.github_url.parse().ok()),
         platform_app: args.commerce.platform_app,
         platform_plans: args.commerce.platform_plans.iter().cloned().collect(),
+        overcommit: Overcommit {
+            memory: args.hosting.memory_overcommit,
+            cpus: args.hosting.cpu_overcommit,
+        },
         deployment_limit: Duration::from_secs(args.hosting.deployment_limit.into()),
         image_build_limit: Duration::from_secs(args.hosting.image_build_limit.into()),
     })

@@ -91,6 +91,7 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
                 queued_until: now,
                 lease: None,
                 run: None,
+                removing_log: true,
                 log_removed: true,
                 removing: false,
             };

@@ -72,6 +72,7 @@ mod rekey;
 mod releases;
 mod repositories;
 mod restores;
+mod retention;
 mod rollbacks;
 mod runners;
 mod sessions;

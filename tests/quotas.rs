@@ -110,13 +110,10 @@ fn what_an_organization_may_have_holds_for_sixteen_callers_and_after_a_crash() {
     let largest = json!({"quota": "members", "limit": 1});
     let operator = service.administrator();
     let largest = service.call(Some(&operator), "svc_admin_getUsage", largest).ok();
-    let expected = json!({
-        "quota": "members", "unit": "count",
-        "organizations": [{
-            "organizationId": acme, "name": "Acme Ltd", "tier": "developer", "used": 3, "limit": 2,
-        }],
-    });
-    assert_eq!(largest, expected);
+    let expected = json!([{
+        "organizationId": acme, "name": "Acme Ltd", "tier": "developer", "used": 3, "limit": 2,
+    }]);
+    assert_eq!(largest["organizations"], expected);
     assert_eq!(
         service.call(Some(&bob), "svc_admin_getUsage", json!({"quota": "apps"})).status,
         403
@@ -191,4 +188,40 @@ fn instances_count_their_services_and_backups_their_bytes() {
     call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();
     eventually("the instance is used no longer", || of("instances").0 == 0);
     assert_eq!(of("instanceMemory").0, 0);
+}
+
+#[test]
+fn the_memory_of_the_machine_is_promised_to_one_of_sixteen_callers() {
+    let test = "the_memory_of_the_machine_is_promised_to_one_of_sixteen_callers";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[("SVC_MEMORY_OVERCOMMIT", "0.1")]);
+    let admin = service.administrator();
+    let promised = || {
+        let params = json!({"quota": "instanceMemory"});
+        service.call(Some(&admin), "svc_admin_getUsage", params).ok()["promised"][0].clone()
+    };
+    eventually("the engine says what its machine has", || promised()["limit"].is_u64());
+    let limit = promised()["limit"].as_u64().unwrap();
+
+    let ada = service.register("ada");
+    let (project, _) = service.project_with_app(&ada, None);
+    let create = |name: String, resources: Value| {
+        let params = json!({"projectId": project, "name": name, "resources": resources});
+        service.call(Some(&ada), "svc_createBackendInstance", params)
+    };
+    let resources = json!({"memoryMb": (limit >> 20) * 2 / 3, "cpus": 1});
+    let answers = together(16, |n| create(format!("Backend {n}"), resources.clone()));
+    let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|a| a.status == 200);
+    assert_eq!(made.len(), 1, "{answers:?}");
+    assert!(over(refused[0]).contains("this server has promised"), "{:?}", refused[0]);
+    assert!(promised()["used"].as_u64().unwrap() <= limit);
+
+    let refused = create("Fast".to_owned(), json!({"memoryMb": 128, "cpus": 64}));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.body["error"].as_str().unwrap().contains("the processors of this server"));
+
+    let id = &made[0].body["result"]["id"];
+    let params = json!({"instanceId": id, "deleteData": true});
+    service.call(Some(&ada), "svc_deleteBackendInstance", params).ok();
+    eventually("nothing is promised any more", || promised()["used"] == 0);
 }

@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod attestations;
+pub mod audit_archive;
 pub mod binaries;
 pub mod clock;
 pub mod credential_files;

@@ -96,7 +96,9 @@ fn inspect(store: &Store, data: &Path) -> Result<(Gathered, Vec<Finding>), Strin
     prepared.map_err(|e| e.to_string())?;
     let mut findings = Vec::new();
     for organization in usage::miscounted(&indexed).map_err(|e| e.to_string())? {
-        findings.push(Finding(format!("what {organization} uses of its quotas is miscounted")));
+        findings.push(Finding(format!(
+            "what {organization} uses of its quotas, or the machine promises, is miscounted"
+        )));
     }
     let gathered = read(store, &mut findings).map_err(|e| e.to_string())?;
     compare(&gathered, &mut findings);

@@ -40,6 +40,13 @@ pub struct HostingArgs {
     /// How long a build of a container image may take from its turn, in seconds.
     #[arg(long, env = "SVC_IMAGE_BUILD_LIMIT", default_value_t = 7200, value_parser = seconds())]
     pub image_build_limit: u32,
+    /// How many times the memory of the machine may be promised to instances, from 0.1 to 100. The memory
+    /// limits of all instances count, also of stopped ones.
+    #[arg(long, env = "SVC_MEMORY_OVERCOMMIT", default_value_t = 2.0, value_parser = parse_overcommit)]
+    pub memory_overcommit: f64,
+    /// How many times the processors of the machine may be promised to instances, from 0.1 to 100.
+    #[arg(long, env = "SVC_CPU_OVERCOMMIT", default_value_t = 16.0, value_parser = parse_overcommit)]
+    pub cpu_overcommit: f64,
     /// The interval between two checks of all instances, in seconds.
     #[arg(long, env = "SVC_WATCH_INTERVAL", default_value_t = 10)]
     pub watch_interval: u64,
@@ -48,6 +55,11 @@ pub struct HostingArgs {
 /// From a second to a week.
 fn seconds() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(1..=7 * 24 * 3600)
+}
+
+fn parse_overcommit(text: &str) -> Result<f64, String> {
+    let times = text.parse().ok().filter(|times| (0.1..=100.0).contains(times));
+    times.ok_or_else(|| "must be a number from 0.1 to 100, such as 1.5".to_owned())
 }
 
 fn parse_mirror(text: &str) -> Result<(String, String), String> {

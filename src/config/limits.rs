@@ -5,6 +5,7 @@ use clap::Args;
 use contract::{
     authentication::Tier,
     quotas::{Quota, Unit},
+    retention::Retention,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -15,6 +16,10 @@ pub struct LimitArgs {
     /// "Quotas" in OPERATING.md.
     #[arg(long, env = "SVC_QUOTAS", value_delimiter = ',', value_parser = parse_quota)]
     pub quotas: Vec<(Tier, Quota, Option<u64>)>,
+    /// Changes of the retention, separated by commas: what ends and how many days it is kept after that, such
+    /// as `builds=30,audit=730,deliveries=unlimited`. See "Retention" in OPERATING.md.
+    #[arg(long, env = "SVC_RETENTION", value_delimiter = ',', value_parser = parse_retention)]
+    pub retention: Vec<(Retention, Option<u32>)>,
     /// The maximum size of an artifact, in bytes.
     #[arg(long, env = "SVC_MAX_ARTIFACT_BYTES", default_value_t = 4 << 30)]
     pub max_artifact_bytes: u64,
@@ -62,6 +67,24 @@ fn parse_quota(text: &str) -> Result<(Tier, Quota, Option<u64>), String> {
     Ok((parse_tier(tier)?, quota, limit))
 }
 
+/// Reads a change of the retention, such as `builds=30`.
+fn parse_retention(text: &str) -> Result<(Retention, Option<u32>), String> {
+    let (name, days) = text.split_once('=').ok_or("must be such as builds=30")?;
+    let named = Retention::ALL.iter().find(|retention| retention.name() == name);
+    let retention = *named.ok_or_else(|| {
+        let all: Vec<_> = Retention::ALL.iter().map(|retention| retention.name()).collect();
+        format!("{name:?} has no retention; there are {}", all.join(", "))
+    })?;
+    let days =
+        match days {
+            "unlimited" => None,
+            days => Some(days.parse::<u32>().ok().filter(|days| *days > 0).ok_or_else(|| {
+                format!("{days:?} must be a number of days from 1, or unlimited")
+            })?),
+        };
+    Ok((retention, days))
+}
+
 /// Reads an amount: a number, for bytes with KiB, MiB, GiB or TiB, and for processors the number of them.
 fn parse_amount(text: &str, unit: Unit) -> Result<u64, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -104,6 +127,29 @@ mod tests {
             ["free.instances", "free.instances=3GiB", "gold.apps=1", "free.cars=1", "free.apps=-1"]
         {
             assert!(parse_quota(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_retention_is_changed_in_days() {
+        assert_eq!(parse_retention("builds=30"), Ok((Retention::Builds, Some(30))));
+        assert_eq!(parse_retention("audit=unlimited"), Ok((Retention::Audit, None)));
+        for wrong in ["builds", "builds=0", "builds=-1", "cars=3", "audit=1d"] {
+            assert!(parse_retention(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_operators_read_the_retention_as_it_is_shipped() {
+        let documented = include_str!("../../docs/OPERATING.md");
+        for retention in Retention::ALL {
+            let (begin, end) = (
+                format!("| `{}` | ", retention.name()),
+                format!(" | {} |", retention.default_days()),
+            );
+            let row =
+                documented.lines().find(|line| line.starts_with(&begin) && line.ends_with(&end));
+            assert!(row.is_some(), "{begin}…{end}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! Actors that run without a call: the instance reconciler, which also removes images, the sweeper,
-//! and the fan-out of events.
+//! the retention and the fan-out of events.
 
 pub mod fan_out;
 pub mod image_gc;
 pub mod instance_reconciler;
+pub mod retention;
 pub mod sweeper;

@@ -1,5 +1,7 @@
-//! The sweeper: removes expired records, and tells owners when the time of their work has come.
+//! The sweeper: removes expired records and what was kept long enough, and tells owners when the time of their
+//! work has come.
 
+use super::retention;
 use crate::{
     call::platform::Platform,
     kinds::{
@@ -18,13 +20,15 @@ use actix::prelude::*;
 use contract::{Fault, Timestamp};
 use futures_util::{
     StreamExt,
-    future::{LocalBoxFuture, join, join_all, ready},
+    future::{LocalBoxFuture, join_all, join3, ready},
     stream,
 };
 use std::{convert::Infallible, time::Duration};
 
 /// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
+/// The pause between two removals of what was kept long enough.
+const RETENTION_EVERY: Duration = Duration::from_secs(600);
 /// How many resources of a kind are told at the same time.
 const AT_A_TIME: usize = 16;
 
@@ -63,7 +67,13 @@ impl Actor for Sweeper {
                     clock.sleep(EVERY).await;
                 }
             };
-            join(join_all(kinds), expired).await;
+            let retention = async {
+                loop {
+                    apply_retention(&platform.world).await;
+                    clock.sleep(RETENTION_EVERY).await;
+                }
+            };
+            join3(join_all(kinds), expired, retention).await;
         };
         ctx.spawn(sweeps.into_actor(self));
     }
@@ -76,7 +86,11 @@ pub async fn sweep(platform: &Platform) {
     let now = platform.world.ports.clock.now();
     let kinds = sweeps(&platform.world).into_iter();
     let kinds = join_all(kinds.map(async |tell| log(tell(now).await)));
-    join(kinds, forget_expired(platform)).await;
+    join3(kinds, forget_expired(platform), apply_retention(&platform.world)).await;
+}
+
+async fn apply_retention(world: &World) {
+    retention::apply(world).await.into_iter().for_each(|fault| log(Err(fault)));
 }
 
 /// Drops idle rate-limit buckets, and removes the records whose time is over.

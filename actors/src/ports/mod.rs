@@ -3,6 +3,7 @@
 
 pub mod advisories;
 pub mod attestations;
+pub mod audit_archive;
 pub mod binaries;
 pub mod ci;
 pub mod credentials;
@@ -25,11 +26,11 @@ pub mod unavailable;
 pub mod upstream;
 
 use self::{
-    advisories::Advisories, attestations::Attestations, binaries::Binaries, ci::Ci,
-    credentials::CredentialFiles, dumps::Dumps, folders::Folders, identities::Identities,
-    machine::Machine, mail::Mail, parse::ParseServers, passwords::Passwords, random::Random,
-    receivers::Receivers, recipes::Recipes, registries::Registries, sealed::Sealer, site::Site,
-    sources::Sources, upstream::Upstream,
+    advisories::Advisories, attestations::Attestations, audit_archive::AuditArchive,
+    binaries::Binaries, ci::Ci, credentials::CredentialFiles, dumps::Dumps, folders::Folders,
+    identities::Identities, machine::Machine, mail::Mail, parse::ParseServers,
+    passwords::Passwords, random::Random, receivers::Receivers, recipes::Recipes,
+    registries::Registries, sealed::Sealer, site::Site, sources::Sources, upstream::Upstream,
 };
 use crate::runtime::clock::Clock;
 use app_stores::AnyStore;
@@ -85,6 +86,7 @@ pub struct Ports {
     pub parse: Arc<dyn ParseServers>,
     pub sources: Arc<dyn Sources>,
     pub folders: Arc<dyn Folders>,
+    pub audit_archive: Arc<dyn AuditArchive>,
     /// `None`: the service is not registered as an application at a host of repositories.
     pub ci: Option<Arc<dyn Ci>>,
     pub identities: Arc<dyn Identities>,

@@ -2,7 +2,7 @@
 
 use contract::{
     AppId, InstanceId, WebUrl, authentication::Tier, instances::InstanceKind, quotas::Quotas,
-    service::Registration, text::PlanCode,
+    retention::Retentions, service::Registration, text::PlanCode,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -27,10 +27,21 @@ pub struct Site {
     pub platform_plans: BTreeMap<PlanCode, Tier>,
     /// How much organizations may have.
     pub quotas: Quotas,
+    /// How long the service keeps what is over.
+    pub retentions: Retentions,
+    /// How many times the memory and the processors of the machine may be promised to instances.
+    pub overcommit: Overcommit,
     /// How long a deployment may take from its turn until it serves.
     pub deployment_limit: Duration,
     /// How long a build of an image may take from its turn.
     pub image_build_limit: Duration,
+}
+
+/// How many times what a machine has may be promised to instances, since few use all that they may.
+#[derive(Debug, Clone, Copy)]
+pub struct Overcommit {
+    pub memory: f64,
+    pub cpus: f64,
 }
 
 impl Site {

@@ -4,6 +4,7 @@ use super::{
     PortError, Ports,
     advisories::Advisories,
     attestations::{Attestations, Attested},
+    audit_archive::AuditArchive,
     binaries::{Binaries, Examined},
     credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
     dumps::{DumpError, Dumps, Written},
@@ -18,7 +19,7 @@ use super::{
     recipes::Recipes,
     registries::Registries,
     sealed::Sealer,
-    site::Site,
+    site::{Overcommit, Site},
     sources::{Fetched, Inspected, KeyPair, Remote, SourceError, Sources},
     upstream::Upstream,
 };
@@ -37,6 +38,7 @@ use contract::{
     money::Money,
     operators::DiskUsage,
     quotas::Quotas,
+    retention::Retentions,
     service::Registration,
     ssh::SshHostKey,
     text::{GitUrl, IdentityToken},
@@ -69,6 +71,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         parse: unavailable.clone(),
         sources: unavailable.clone(),
         folders: unavailable.clone(),
+        audit_archive: unavailable.clone(),
         ci: None,
         identities: unavailable.clone(),
         attestations: unavailable.clone(),
@@ -80,6 +83,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         sealer: Sealer::new([7; 32]),
         site: Arc::new(Site {
             quotas: Quotas::default(),
+            retentions: Retentions::default(),
             installation: "svc_nothing".into(),
             api_url: "http://svc.test".into(),
             is_reachable: false,
@@ -88,6 +92,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             github: None,
             platform_app: None,
             platform_plans: BTreeMap::new(),
+            overcommit: Overcommit { memory: 1.0, cpus: 1.0 },
             deployment_limit: Duration::from_secs(30 * 60),
             image_build_limit: Duration::from_secs(2 * 3600),
         }),
@@ -115,6 +120,13 @@ impl Identities for Unavailable {
         _: Timestamp,
     ) -> Result<Proven, IdentityError> {
         Err(IdentityError::Unreachable("there is no world outside".into()))
+    }
+}
+
+#[async_trait]
+impl AuditArchive for Unavailable {
+    async fn append(&self, _: &str, _: Vec<u8>) -> Result<(), PortError> {
+        refused()
     }
 }
 

@@ -177,7 +177,9 @@ fn plan<R: Resource>(
     };
     let limits = match &input {
         Input::Create(_) | Input::Command(_) => LimitsCount::Yes,
-        Input::Outcome(_) | Input::Emptied(_) | Input::Due => LimitsCount::No,
+        Input::Outcome(_) | Input::Emptied(_) | Input::Due | Input::RetentionOver(..) => {
+            LimitsCount::No
+        }
     };
     let mut step = step(at, kept, input)?;
     let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));

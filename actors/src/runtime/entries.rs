@@ -1,7 +1,7 @@
 //! The index entries that many kinds share.
 
 use super::resource::{HasParent, Kept, Resource};
-use contract::Timestamp;
+use contract::{Timestamp, retention::Retention};
 use serde::Serialize;
 use std::fmt;
 use store::{Entries, Entry, Record};
@@ -28,6 +28,17 @@ impl fmt::Display for Deadline {
 }
 
 impl<R: Record> Entry<R> for Deadline {}
+
+/// Resources of which something has ended that a retention keeps, by the time of the end.
+pub struct Retained(pub Retention, pub Timestamp);
+
+impl fmt::Display for Retained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "retained/{}/{}", self.0.name(), SortedMoment(self.1))
+    }
+}
+
+impl<R: Resource> Entry<R> for Retained {}
 
 /// A timestamp as text that sorts by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,4 +102,5 @@ pub fn of<R: Resource>(kept: &Kept<R>) -> Entries<R> {
     <R as Resource>::index(&kept.state)
         .and_all(kept.task().map(|_| Pending))
         .and_all(due(kept).map(Deadline))
+        .and_all(kept.retained().into_iter().map(|(retention, since)| Retained(retention, since)))
 }

@@ -1,7 +1,7 @@
 //! The record of a resource.
 
 use super::{resource::Resource, uses::Uses, work::Work};
-use contract::Timestamp;
+use contract::{Timestamp, retention::Retention};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
@@ -85,6 +85,16 @@ impl<R: Resource> Kept<R> {
     /// What the resource takes of the quotas of its organization.
     pub fn uses(&self) -> Uses {
         if self.is_deleted() { Uses::default() } else { R::uses(&self.state) }
+    }
+
+    /// What of the resource has ended and is kept for a time, and since when.
+    pub fn retained(&self) -> Vec<(Retention, Timestamp)> {
+        if self.is_deleted() { Vec::new() } else { R::retained(&self.state) }
+    }
+
+    /// Whether something ended before this time that the retention keeps.
+    pub(super) fn has_retained(&self, retention: Retention, before: Timestamp) -> bool {
+        self.retained().into_iter().any(|(of, since)| of == retention && since < before)
     }
 
     /// Whether the resource takes this command. One that is being deleted takes none.

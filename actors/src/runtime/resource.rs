@@ -7,7 +7,7 @@ pub use super::{
 };
 
 use super::{event::Event, host::Host, uses::Uses};
-use contract::{Fault, Id, OrganizationId};
+use contract::{Fault, Id, OrganizationId, Timestamp, retention::Retention};
 use futures_util::future::LocalBoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -145,6 +145,26 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// outlives. It waits while the clock is in doubt, and so does [`Resource::on_due`] that removes the record.
     fn expires(_state: &Self::State) -> bool {
         false
+    }
+
+    /// What of a resource in this state has ended and is kept for a time, and since when. What a deleted
+    /// resource has ends with it.
+    fn retained(_state: &Self::State) -> Vec<(Retention, Timestamp)> {
+        Vec::new()
+    }
+
+    /// The time is over for which the retention keeps what [`Resource::retained`] names.
+    fn on_retention_over(
+        _state: Self::State,
+        _at: &Moment<Self>,
+        _retention: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        Ok(Step::keep())
+    }
+
+    /// Whether another record needs what has ended, so that it stays beyond its retention.
+    fn is_needed(_id: Self::Key, _state: &Self::State, _host: &Self::Host) -> Result<bool, Fault> {
+        Ok(false)
     }
 
     /// What a change of the state tells webhooks. [`Host::outgoing`] asks for it, and only while there are

@@ -6,7 +6,7 @@ use super::{
     uses::Uses,
     work::{Begins, Work},
 };
-use contract::{Fault, Timestamp};
+use contract::{Fault, Timestamp, retention::Retention};
 use std::{
     fmt::{self, Write as _},
     time::Duration,
@@ -27,16 +27,24 @@ pub fn step<R: Resource>(
     // What was done or is due begins again, also if the state asks for the same as before.
     let goes_on = match &input {
         Input::Create(_) | Input::Command(_) => true,
-        Input::Outcome(_) | Input::Emptied(_) => false,
+        Input::Outcome(_) | Input::Emptied(_) | Input::RetentionOver(..) => false,
         Input::Due => kept.is_some_and(is_over),
     };
     let step = match (kept, input) {
         (None, Input::Create(new)) => R::create(at, *new),
         (None, Input::Command(_)) => Err(not_found),
         // The outcome of an effect that the end of the resource overtook.
-        (None, Input::Outcome(_) | Input::Emptied(_) | Input::Due) => Ok(Step::keep()),
+        (None, Input::Outcome(_) | Input::Emptied(_) | Input::Due | Input::RetentionOver(..)) => {
+            Ok(Step::keep())
+        }
         (Some(kept), Input::Due) if is_over(kept) => Ok(R::on_due(kept.state.clone(), at)),
         (Some(_), Input::Due) => Ok(Step::keep()),
+        (Some(kept), Input::RetentionOver(retention, before))
+            if kept.has_retained(retention, before) =>
+        {
+            R::on_retention_over(kept.state.clone(), at, retention)
+        }
+        (Some(_), Input::RetentionOver(..)) => Ok(Step::keep()),
         (Some(kept), Input::Create(_)) if kept.is_deleted() => Err(not_found),
         (Some(_), Input::Create(_)) => Ok(Step::keep()),
         (Some(kept), Input::Command(command)) if !kept.accepts(&command) => Err(not_found),
@@ -75,6 +83,8 @@ pub enum Input<R: Resource> {
     Emptied(bool),
     /// The time has come at which the work begins, or ends, that the state asks for.
     Due,
+    /// The retention no longer keeps what ended before this time.
+    RetentionOver(Retention, Timestamp),
 }
 
 impl<R: Resource> Input<R> {
@@ -85,6 +95,7 @@ impl<R: Resource> Input<R> {
         let _ = match self {
             Input::Create(_) => return "Create".to_owned(),
             Input::Due => return "Due".to_owned(),
+            Input::RetentionOver(..) => return "RetentionOver".to_owned(),
             Input::Emptied(_) => return "Emptied".to_owned(),
             Input::Command(command) => write!(name, "{command:?}"),
             Input::Outcome(outcome) => write!(name, "{outcome:?}"),
@@ -111,6 +122,7 @@ impl<R: Resource> Clone for Input<R> {
             Input::Command(command) => Input::Command(command.clone()),
             Input::Outcome(outcome) => Input::Outcome(outcome.clone()),
             Input::Due => Input::Due,
+            Input::RetentionOver(retention, before) => Input::RetentionOver(*retention, *before),
             Input::Emptied(is_empty) => Input::Emptied(*is_empty),
         }
     }

@@ -59,6 +59,11 @@ impl Store {
         List::new(self, self.inner.whole::<R>(after))
     }
 
+    /// All records of a kind, the smallest key first.
+    pub fn from_first<R: Record>(&self) -> List<'_, R> {
+        List::new(self, self.inner.from_first::<R>())
+    }
+
     /// How many records carry the index entry. It reads all of them at once, so they must be few:
     /// [`count_all`](Store::count_all) counts many.
     pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, Fault> {

@@ -43,6 +43,11 @@ impl Uses {
         self.iter().map(left).fold(Uses::default(), |sum, (quota, amount)| sum.and(quota, amount))
     }
 
+    /// The amounts of these quotas.
+    pub fn only(&self, quotas: &[Quota]) -> Uses {
+        quotas.iter().fold(Uses::default(), |sum, quota| sum.and(*quota, self.of(*quota)))
+    }
+
     /// How much of a quota is used.
     pub fn of(&self, quota: Quota) -> u64 {
         self.0.get(&quota).copied().unwrap_or_default()

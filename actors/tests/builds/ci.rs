@@ -9,7 +9,7 @@ use actors::{
     ports::ci::{BegunRun, Phase, RunProgress},
     runtime::resource::{Kept, Resource},
 };
-use contract::{ArtifactId, EventId, Id, Timestamp, builds::BuildState as S};
+use contract::{ArtifactId, EventId, Id, Timestamp, builds::BuildState as S, retention::Retention};
 use std::time::Duration;
 use ulid::Ulid;
 
@@ -72,6 +72,7 @@ fn events() -> Vec<Event> {
         Event::Command(Command::RunChanged { run: RUN }),
         Event::Command(Command::Cancel),
         Event::Due,
+        Event::Over(Retention::BuildLogs),
         Event::Command(Command::Remove),
     ];
     phases.into_iter().chain(ends).chain(others).collect()

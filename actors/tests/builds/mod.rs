@@ -18,6 +18,7 @@ use contract::{
     artifacts::ProvenancePath,
     builds::{Build, BuildState as S},
     repositories::RepositoryMode,
+    retention::Retention,
 };
 use std::{collections::HashSet, time::Duration};
 use ulid::Ulid;
@@ -47,6 +48,8 @@ enum Event {
     Passes(Duration),
     /// The sweeper tells that something is due, if it is.
     Due,
+    /// The sweeper tells that what has ended was kept long enough, if it was.
+    Over(Retention),
     Command(Command),
     Outcome(Outcome),
 }
@@ -87,7 +90,8 @@ fn events() -> Vec<Event> {
     ];
     let passing = [LEASE, WAITS_FOR_RUNNER].map(Event::Passes);
     let commands = commands.into_iter().map(Event::Command);
-    let time = passing.into_iter().chain([Event::Due]);
+    let over = [Retention::BuildLogs, Retention::Builds].map(Event::Over);
+    let time = passing.into_iter().chain([Event::Due]).chain(over);
     time.chain(commands).chain(outcomes.into_iter().map(Event::Outcome)).collect()
 }
 
@@ -104,6 +108,7 @@ fn take(
         }
         Event::Due if due(kept).is_none_or(|due| due > *now) => return Ok(Some(kept.clone())),
         Event::Due => Input::Due,
+        Event::Over(retention) => Input::RetentionOver(retention, *now),
         Event::Command(command) => Input::Command(command),
         Event::Outcome(outcome) => Input::Outcome(outcome),
     };
@@ -142,7 +147,7 @@ fn is_sound(kept: &Kept<Builds>) {
     // A build never waits forever.
     let has_end = Builds::next(&kept.state)
         .is_some_and(|work| work.until.is_some() || work.effect == Some(Effect::Forget));
-    assert!(has_end || kept.state.log_removed, "{kept:?}");
+    assert!(has_end || !kept.retained().is_empty(), "{kept:?}");
 }
 
 /// Checks what holds of every change.

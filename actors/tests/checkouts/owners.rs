@@ -19,6 +19,8 @@ use contract::{
 use futures_util::future::{join, join_all};
 use std::{path::Path, time::Duration};
 
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
 /// Runs a test in one life, with an app that takes payments through a provider.
 pub fn run<F: Future<Output = ()>>(
     provider: PaymentProvider,
@@ -328,6 +330,41 @@ fn an_order_that_nobody_pays_is_cancelled_and_leaves_its_channel() {
             }
         });
     }
+}
+
+#[test]
+fn a_checkout_goes_in_its_time_and_a_page_that_may_be_paid_later() {
+    run(PaymentProvider::Stripe, |scene, _| async move {
+        let [paid, unpaid] = [1, 2];
+        for n in [paid, unpaid] {
+            scene.open(n, PaymentProvider::Stripe, Of::Lines).await.unwrap();
+            scene.comes_to(n, S::AwaitingPayment, "opened").await;
+        }
+        is_paid(&scene, paid, "at first").await;
+        scene.comes_to(paid, S::Settled, "at first").await;
+        scene.later(HOUR * 25).await;
+        scene.comes_to(unpaid, S::Expired, "at first").await;
+        scene.later(DAY * 99).await;
+        assert!(scene.checkout(unpaid).is_some());
+        scene.later(DAY).await;
+        assert!(scene.checkout(unpaid).is_none());
+        scene.later(DAY * 620).await;
+        assert!(scene.checkout(paid).is_some());
+        scene.later(DAY * 11).await;
+        assert!(scene.checkout(paid).is_none());
+    });
+    run(PaymentProvider::Paystack, |scene, _| async move {
+        scene.open(1, PaymentProvider::Paystack, Of::Lines).await.unwrap();
+        scene.comes_to(1, S::AwaitingPayment, "opened").await;
+        for _ in 0..24 {
+            scene.later(HOUR * 4).await;
+            scene.idles(1, "it is asked").await;
+        }
+        scene.later(DAY * 190).await;
+        assert!(scene.checkout(1).is_some_and(|found| found.is_open()));
+        scene.later(DAY * 10).await;
+        assert!(scene.checkout(1).is_none());
+    });
 }
 
 #[test]

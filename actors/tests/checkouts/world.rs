@@ -37,6 +37,7 @@ use contract::{
     authentication::Tier,
     checkouts::{ChannelCheck, CheckoutState, Customer, PaymentProvider, Reference},
     projects::{Project, ProjectState},
+    retention::{Retention, Retentions},
 };
 use payments::{PaystackKey, Provider, SecretText, StripeKey};
 use serde_json::json;
@@ -96,7 +97,12 @@ pub fn life<T, F: Future<Output = T>>(
             ("PLN_gold".parse().unwrap(), Tier::Professional),
             ("PLN_silver".parse().unwrap(), Tier::Developer),
         ]);
-        let site = Site { platform_app: Some(app()), platform_plans, ..(*ports.site).clone() };
+        // Longer than any test of the money takes.
+        let mut retentions = Retentions::default();
+        retentions.set(Retention::UnpaidCheckouts, Some(100));
+        retentions.set(Retention::OpenCheckouts, Some(200));
+        let platform_app = Some(app());
+        let site = Site { platform_app, platform_plans, retentions, ..(*ports.site).clone() };
         let ports = Ports {
             payments: Arc::new(HashMap::from(tills)),
             shop: Arc::new(market.clone()),

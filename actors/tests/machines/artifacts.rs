@@ -10,11 +10,15 @@ use contract::{
     Id, Sha256, Timestamp,
     apps::Platform,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
+    retention::Retention,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
 use ulid::Ulid;
+
+/// Whatever has ended, ended before it.
+const LATE: Timestamp = Timestamp::from_millis(4_000_000_000_000);
 
 fn hash(letter: char) -> Sha256 {
     letter.to_string().repeat(64).parse().unwrap()
@@ -94,7 +98,7 @@ fn artifact_inputs() -> Vec<Input<Artifacts>> {
     commands
         .into_iter()
         .map(Input::Command)
-        .chain([Input::Due])
+        .chain([Input::Due, Input::RetentionOver(Retention::RejectedArtifacts, LATE)])
         .chain(outcomes.into_iter().map(Input::Outcome))
         .collect()
 }
@@ -102,14 +106,14 @@ fn artifact_inputs() -> Vec<Input<Artifacts>> {
 proptest! {
     /// Any inputs to an artifact, in any order.
     #[test]
-    fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..11_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
+    fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..12_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
         let mut world = World::<Artifacts>::new(upload(size));
         for choice in choices {
             let Some(kept) = world.kept.clone() else { break };
             let (pending, before) = (kept.pending(), kept.state);
             let input = artifact_inputs()[choice].clone();
             let ended = match (&input, &pending) {
-                (Input::Create(_) | Input::Command(_) | Input::Due, _) => true,
+                (Input::Create(_) | Input::Command(_) | Input::Due | Input::RetentionOver(..), _) => true,
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
                 (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard)) => true,
                 // An outcome is possible only while its effect is pending.

@@ -7,7 +7,7 @@ use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{table::Owned, world::World},
     ports::Ports,
-    runtime::resource::Resource,
+    runtime::{manual_clock::ManualClock, resource::Resource},
 };
 use container_engine::fake::{Fake, InjectedFault, Operation, Times};
 use std::{
@@ -29,12 +29,20 @@ pub fn run_with<F: Future<Output = ()>>(
     replace: impl FnOnce(Ports) -> Ports,
     test: impl FnOnce(Arc<World>, Fake) -> F,
 ) {
+    run_by(&world::clock(), replace, test);
+}
+
+/// Like [`run_with`], by this clock.
+pub fn run_by<F: Future<Output = ()>>(
+    clock: &ManualClock,
+    replace: impl FnOnce(Ports) -> Ports,
+    test: impl FnOnce(Arc<World>, Fake) -> F,
+) {
     let folder = tempfile::tempdir().unwrap();
-    let clock = world::clock();
-    let engine = world::engine(&clock);
+    let engine = world::engine(clock);
     System::new().block_on(async {
         let arbiters = [Arbiter::new(), Arbiter::new()];
-        let parts = (&clock, &engine);
+        let parts = (clock, &engine);
         let world = world::start_with(folder.path(), parts, &arbiters, replace).await;
         test(world, engine).await;
     });

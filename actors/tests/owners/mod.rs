@@ -10,6 +10,7 @@ mod jobs;
 mod machine;
 mod model;
 mod recipes;
+mod retention;
 mod scene;
 mod states;
 mod world;

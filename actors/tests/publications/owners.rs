@@ -4,20 +4,23 @@ use super::{
     shop::{Fault, STEPS, Shop, Shown, Step},
     world::{Scene, a_moment, app, clock, life, publication, release, until},
 };
-use actors::kinds::{
-    delivery::{
-        credentials::{self, Credentials},
-        publications::Command,
-        releases::{self, Current, Releases},
+use actors::{
+    background::retention::apply,
+    kinds::{
+        delivery::{
+            credentials::{self, Credentials},
+            publications::Command,
+            releases::{self, Current, Releases},
+        },
+        people::apps::{self, Apps},
     },
-    people::apps::{self, Apps},
 };
 use contract::{
     publishing::Percent,
     releases::{PublicationState, ReleaseState},
 };
 use futures_util::future::join_all;
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 /// Runs a test in one life, with an app.
 fn run<F: Future<Output = ()>>(test: impl FnOnce(Scene, Shop) -> F) {
@@ -160,6 +163,35 @@ fn a_staged_rollout_is_halted_rolled_back_and_the_earlier_one_restored() {
             assert!(shop.has_failed(), "{told}");
         });
     }
+}
+
+#[test]
+fn what_is_no_longer_among_the_latest_of_its_channel_goes_a_year_after_it_was_published() {
+    let (folder, clock, shop) = (tempfile::tempdir().unwrap(), clock(), Shop::default());
+    life(folder.path(), (&clock, &shop), async |scene| {
+        scene.app().await;
+        for n in 1..=22 {
+            scene.draft(n).await;
+            scene.publish(n, None).await.unwrap();
+            scene.comes_to(n, ReleaseState::Published, "at first").await;
+        }
+        scene.comes_to(21, ReleaseState::Superseded, "at first").await;
+        let left = || (1..=22).map(|n| scene.release(n).is_some()).collect::<Vec<_>>();
+        for (days, goes) in [(360, false), (10, true)] {
+            clock.advance(Duration::from_secs(24 * 3600) * days);
+            // A publication goes after its release. The audit log has no archive here, so it stays.
+            for _ in 0..2 {
+                drop(apply(&scene.0).await);
+            }
+            assert_eq!(left(), (1..=22).map(|n| n > 2 || !goes).collect::<Vec<_>>());
+        }
+        until("their publications go", || {
+            (1..=22).all(|n| scene.publication(n).is_some() == (n > 2))
+        })
+        .await;
+        roll_back(&scene, 22, 21).await.unwrap();
+        scene.comes_to(21, ReleaseState::Published, "it goes back").await;
+    });
 }
 
 /// Goes back from the n-th release to another.

@@ -55,6 +55,10 @@ pub struct About {
     pub version: String,
     /// The API version that is spoken with the engine.
     pub api: String,
+    /// The memory of the machine that the engine runs on, in bytes.
+    pub memory: u64,
+    /// The processors of that machine.
+    pub cpus: u32,
 }
 
 /// All objects that carry the labels, at one moment.

@@ -115,7 +115,7 @@ builds! {
 
     /// Read the log of a build from its beginning, even while the build runs.
     ///
-    /// The log is removed 30 days after the end of the build.
+    /// The log is removed 30 days after the end of the build, or when the retention of the server says.
     "svc_getBuildLogs": GetBuildLogs {
         build_id: BuildId,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -55,6 +55,7 @@ pub mod quotas;
 pub mod reference;
 pub mod releases;
 pub mod repositories;
+pub mod retention;
 pub mod runners;
 pub mod service;
 pub mod ssh;

@@ -7,7 +7,7 @@ use crate::{
     organizations::Organization,
     page::*,
     projects::Project,
-    quotas::{Quota, Unit},
+    quotas::{Quota, QuotaUse, Unit},
     text::Query,
 };
 use schemars::JsonSchema;
@@ -156,6 +156,10 @@ records! {
         unit: Unit,
         /// The largest use first. Organizations that use nothing are left out.
         organizations: Vec<QuotaUser>,
+        /// The memory and the processors that the instances of everybody are promised, also stopped ones,
+        /// and the most that may be promised. Null as the limit until the container engine has said what
+        /// its machine has.
+        promised: Vec<QuotaUse>,
     }
 
     /// An organization that uses a quota.

@@ -85,7 +85,9 @@ functions! {
     "svc_testWebhook": TestWebhook { webhook_id: WebhookId } -> WebhookDelivery
     { who: OwnerOrAdmin of (webhook_id), effect: Change }
 
-    /// List the deliveries of a webhook from the last 30 days, without their payloads.
+    /// List the deliveries of a webhook, without their payloads.
+    ///
+    /// They are kept for 30 days after their end, unless the retention of the server says otherwise.
     "svc_getWebhookDeliveries": GetWebhookDeliveries {
         webhook_id: WebhookId,
         /// Return only deliveries in this state.

@@ -235,6 +235,11 @@ impl Store {
         List::new(self, start..end, Order::LastKeyFirst)
     }
 
+    /// All records of `R`, first key first.
+    pub fn from_first<R: Record>(&self) -> List<'_, R> {
+        List::new(self, keys::records(R::TREE), Order::FirstKeyFirst)
+    }
+
     /// How many records carry the index entry.
     pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, StoreError> {
         let (keys, mut count) = (keys::entries(R::TREE, &entry.to_string()), 0);

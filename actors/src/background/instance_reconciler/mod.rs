@@ -113,6 +113,11 @@ async fn round(
         }
     };
     world.engine_health.set_reachable();
+    if sample.is_some()
+        && let Ok(about) = world.ports.engine.about().await
+    {
+        world.engine_health.set_about(about);
+    }
     let instances = match instances(world) {
         Ok(instances) => instances,
         Err(e) => {

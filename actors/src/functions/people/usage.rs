@@ -5,7 +5,7 @@ use crate::{
     kinds::{
         people::{
             organizations::Organizations,
-            usage::{Usage as StoredUsage, tier, usage},
+            usage::{Usage as StoredUsage, machine, promises, tier, usage},
         },
         world::World,
     },
@@ -43,7 +43,7 @@ impl Serves<GetLargestUsers> for Platform {
         while let Some(page) = list.next_keys().await? {
             for id in page {
                 let used = usage(&self.world.store, id)?.of(p.quota);
-                if used > 0 {
+                if used > 0 && id != machine() {
                     largest.insert((Reverse(used), id));
                 }
             }
@@ -53,7 +53,8 @@ impl Serves<GetLargestUsers> for Platform {
         }
         let user = |(Reverse(used), id)| quota_user(&self.world, id, p.quota, used).transpose();
         let organizations = largest.into_iter().filter_map(user).collect::<Result<_, Fault>>()?;
-        Ok(LargestUsers { quota: p.quota, unit: p.quota.unit(), organizations })
+        let promised = promises(&self.world)?;
+        Ok(LargestUsers { quota: p.quota, unit: p.quota.unit(), organizations, promised })
     }
 }
 

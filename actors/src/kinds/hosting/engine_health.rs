@@ -1,6 +1,6 @@
 //! The health of the container engine, as the instance reconciler last found it.
 
-use container_engine::EngineError;
+use container_engine::{About, EngineError};
 use contract::Timestamp;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +18,8 @@ pub struct EngineStatus {
     pub unreachable: Option<(Timestamp, String)>,
     /// Containers with our label that no record names.
     pub orphans: u64,
+    /// What the engine last said about itself and its machine.
+    pub about: Option<About>,
     /// How many times an instance at rest differed from its record since the start.
     pub drift: u64,
 }
@@ -47,6 +49,10 @@ impl EngineHealth {
         status.checked = true;
         let since = status.unreachable.take().map_or(now, |(since, _)| since);
         status.unreachable = Some((since, why.to_string()));
+    }
+
+    pub(crate) fn set_about(&self, about: About) {
+        self.lock().about = Some(about);
     }
 
     pub(crate) fn set_reachable(&self) {

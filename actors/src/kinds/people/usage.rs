@@ -1,4 +1,4 @@
-//! What organizations use of their quotas.
+//! What organizations use of their quotas, and what instances are promised of the machine.
 //!
 //! Each change of a resource adds to the usage of its organization in the same transaction, and the store
 //! refuses it if a limit would be exceeded. So the usage is never wrong, also after a crash, and sixteen
@@ -19,20 +19,28 @@ use crate::{
     },
 };
 use contract::{
-    Fault, OrganizationId,
+    Fault, Id, OrganizationId,
     authentication::Tier,
-    quotas::{Quota, Unit},
+    quotas::{Quota, QuotaUse, Unit},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Change, Merge};
+use ulid::Ulid;
 
 /// What counts changed since this version of the usage: a start counts everything again.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 /// The key of [`VERSION`] beside those of the kinds' indexes.
 const COUNTED: &str = "usage";
 
-/// What one organization uses.
+/// Stands for the machine: its usage is what all instances of all organizations together are promised.
+pub fn machine() -> OrganizationId {
+    OrganizationId::of(Ulid(0))
+}
+/// What is promised of the machine.
+const OF_MACHINE: [Quota; 2] = [Quota::InstanceMemory, Quota::InstanceCpus];
+
+/// What one organization uses, or what is promised of the [`machine`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     pub uses: Uses,
@@ -53,10 +61,11 @@ pub struct UsageDelta {
     limits: Option<Limits>,
 }
 
-/// The limits of an organization.
+/// What an organization, or the machine, has.
 #[derive(Debug, Clone)]
 struct Limits {
-    tier: Tier,
+    /// The tier of the organization. `None`: it is the machine.
+    tier: Option<Tier>,
     quotas: BTreeMap<Quota, u64>,
 }
 
@@ -83,12 +92,18 @@ impl Merge for Usage {
     }
 }
 
-fn refusal(quota: Quota, (used, more, limit): (u64, u64, u64), tier: Tier) -> String {
+fn refusal(quota: Quota, (used, more, limit): (u64, u64, u64), tier: Option<Tier>) -> String {
     let (name, noun, unit) = (quota.name(), quota.noun(), quota.unit());
     let [used, more, limit] = [used, more, limit].map(|amount| unit.say(&amount));
     let needs = match unit {
         Unit::Count => String::new(),
         Unit::Bytes | Unit::MilliCpus => format!(", and this needs {more} more"),
+    };
+    let Some(tier) = tier else {
+        return format!(
+            "this server has promised {used} of {limit} {noun} (also to stopped ones){needs}; delete an instance \
+             first, or ask an operator for a larger machine"
+        );
     };
     let tier = format!("{tier:?}").to_lowercase();
     format!(
@@ -105,10 +120,10 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
     (after, takes): (Option<&R::State>, Uses),
     limits: LimitsCount,
 ) -> Result<Change, Fault> {
-    let mut change = Change::new();
     if took == takes {
-        return Ok(change);
+        return Ok(Change::new());
     }
+    let mut change = promised(world, &took, &takes, limits);
     let of = |state: Option<&R::State>, uses: &Uses| match state.filter(|_| !uses.is_empty()) {
         Some(state) => R::organization(id, state, &world.store),
         None => Ok(None),
@@ -137,11 +152,45 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
     Ok(change)
 }
 
+/// The change of what is promised of the machine. Before the engine has told what its machine has, nothing is
+/// refused.
+fn promised(world: &World, took: &Uses, takes: &Uses, limits: LimitsCount) -> Change {
+    let (adds, takes) = (takes.only(&OF_MACHINE), took.only(&OF_MACHINE));
+    if adds == takes {
+        return Change::new();
+    }
+    let quotas = to_promise(world).filter(|_| limits == LimitsCount::Yes);
+    let limits = quotas.map(|quotas| Limits { tier: None, quotas });
+    Change::new().merge::<Usage>(&machine(), UsageDelta { adds, takes, limits })
+}
+
+/// What may be promised of the machine. `None`: the engine has not told yet what its machine has.
+fn to_promise(world: &World) -> Option<BTreeMap<Quota, u64>> {
+    let about = world.engine_health.status().about?;
+    let overcommit = world.ports.site.overcommit;
+    let times = |amount: f64, times: f64| (amount * times) as u64;
+    let memory = times(about.memory as f64, overcommit.memory);
+    let cpus = times(f64::from(about.cpus) * 1000.0, overcommit.cpus);
+    Some(BTreeMap::from([(Quota::InstanceMemory, memory), (Quota::InstanceCpus, cpus)]))
+}
+
+/// What is promised of the machine, and what may be.
+pub fn promises(world: &World) -> Result<Vec<QuotaUse>, Fault> {
+    let (used, most) = (usage(&world.store, machine())?, to_promise(world));
+    let of = |quota: Quota| QuotaUse {
+        quota,
+        unit: quota.unit(),
+        used: used.of(quota),
+        limit: most.as_ref().and_then(|most| most.get(&quota).copied()),
+    };
+    Ok(OF_MACHINE.map(of).into())
+}
+
 fn limits_of(world: &World, organization: OrganizationId) -> Result<Limits, Fault> {
     let tier = tier(&world.store, organization)?;
     let quotas = &world.ports.site.quotas;
     let limit = |quota: &Quota| Some((*quota, quotas.limit(tier, *quota)?));
-    Ok(Limits { tier, quotas: Quota::ALL.iter().filter_map(limit).collect() })
+    Ok(Limits { tier: Some(tier), quotas: Quota::ALL.iter().filter_map(limit).collect() })
 }
 
 /// The tier of an organization: that of its owner. The organizations of an administrator have no limits.
@@ -206,6 +255,15 @@ struct Counting<'a> {
     sums: BTreeMap<OrganizationId, Uses>,
 }
 
+impl Counting<'_> {
+    fn add(&mut self, to: OrganizationId, uses: &Uses) {
+        if !uses.is_empty() {
+            let sum = self.sums.entry(to).or_default();
+            *sum = std::mem::take(sum).and_all(uses);
+        }
+    }
+}
+
 impl KindVisitor for Counting<'_> {
     type Error = Fault;
 
@@ -217,9 +275,9 @@ impl KindVisitor for Counting<'_> {
                 continue;
             }
             if let Some(organization) = <R as Row>::organization(&id, &kept.state, self.store)? {
-                let sum = self.sums.entry(organization).or_default();
-                *sum = std::mem::take(sum).and_all(&uses);
+                self.add(organization, &uses);
             }
+            self.add(machine(), &uses.only(&OF_MACHINE));
         }
         Ok(())
     }
@@ -231,7 +289,7 @@ mod tests {
 
     fn delta(adds: Uses, takes: Uses, most: u64) -> UsageDelta {
         let quotas = BTreeMap::from([(Quota::Instances, most), (Quota::ArtifactBytes, most)]);
-        UsageDelta { adds, takes, limits: Some(Limits { tier: Tier::Free, quotas }) }
+        UsageDelta { adds, takes, limits: Some(Limits { tier: Some(Tier::Free), quotas }) }
     }
 
     #[test]

@@ -47,12 +47,14 @@ impl Docker {
 #[async_trait]
 impl Engine for Docker {
     async fn about(&self) -> Result<About, EngineError> {
-        let version = self.daemon.ask(LOOK, |client| async move {
+        let info = self.daemon.ask(LOOK, |client| async move {
             let spoken = client.client_version().to_string();
-            client.version().await.map(|version| (version, spoken))
+            client.info().await.map(|info| (info, spoken))
         });
-        let (version, api) = version.await.map_err(|failure| failure.about("version"))?;
-        Ok(About { version: version.version.unwrap_or_default(), api })
+        let (info, api) = info.await.map_err(|failure| failure.about("engine"))?;
+        let memory = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
+        let cpus = info.ncpu.and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or_default();
+        Ok(About { version: info.server_version.unwrap_or_default(), api, memory, cpus })
     }
 
     async fn inventory(&self, labels: &Labels) -> Result<Inventory, EngineError> {

@@ -24,8 +24,11 @@ use tokio::sync::mpsc::unbounded_channel;
 #[async_trait]
 impl Engine for Fake {
     async fn about(&self) -> Result<About, EngineError> {
-        let about = || About { version: "fake".to_owned(), api: "1.41".to_owned() };
-        self.perform(Operation::About, |_| Ok(about())).await
+        self.perform(Operation::About, |_| {
+            let (version, api) = ("fake".to_owned(), "1.41".to_owned());
+            Ok(About { version, api, memory: 1 << 40, cpus: 256 })
+        })
+        .await
     }
 
     async fn inventory(&self, labels: &Labels) -> Result<Inventory, EngineError> {

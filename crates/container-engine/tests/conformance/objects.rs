@@ -8,6 +8,7 @@ pub async fn it_says_what_it_is(bench: &dyn Bench) {
     let about = bench.engine().about().await.unwrap();
     assert!(!about.version.is_empty());
     assert!(about.api.starts_with("1."), "{about:?}");
+    assert!(about.memory > 64 << 20 && about.cpus > 0, "{about:?}");
 }
 
 pub async fn networks_and_volumes_are_made_once_and_gone_is_fine(bench: &dyn Bench) {

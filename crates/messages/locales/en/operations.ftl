@@ -67,3 +67,5 @@ backup_is_being_verified = The backup { $id } is being verified.
 settle = Settle
 usage = Usage
 nobody_uses_any = Nobody uses any of it.
+promised_to_instances = Promised to instances
+promised_explained = The limits of all instances together, also of stopped ones, and the most that this server promises.

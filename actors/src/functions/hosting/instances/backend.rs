@@ -88,7 +88,7 @@ impl Serves<RestartBackendInstance> for Platform {
 impl Serves<UpdateBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateBackendInstance) -> Result<Instance, Fault> {
         let (id, seen) = cx.ancestry.instance()?;
-        p.resources.map(check_resources).transpose()?;
+        p.resources.map(|resources| check_resources(&self.world, resources)).transpose()?;
         let env = match &p.env {
             Some(env) => {
                 let server = seen.state.service(Role::Server);

@@ -33,6 +33,9 @@ use contract::{
 use std::collections::{BTreeMap, BTreeSet};
 use store::Snapshot;
 
+/// What a new instance takes of the disk at least: an empty database.
+const INSTANCE_BYTES: u64 = 128 << 20;
+
 pub(super) struct NewInstance {
     pub kind: InstanceKind,
     pub project_id: ProjectId,
@@ -58,7 +61,8 @@ pub(super) fn creation(
         state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
     let version = current.ok_or(Fault::NotFound("version of this template"))?;
     let resources = new.resources.unwrap_or_default();
-    check_resources(resources)?;
+    check_resources(&platform.world, resources)?;
+    platform.world.ports.machine.check_room(INSTANCE_BYTES)?;
     let (app_id, app) = app_for(cx, &new)?;
     let mut images = BTreeMap::new();
     let mut services = Vec::new();
@@ -243,12 +247,19 @@ fn is_initial(role: Role) -> bool {
     !matches!(role, Role::Dashboard | Role::Storefront)
 }
 
-pub(super) fn check_resources(resources: Resources) -> Result<(), Fault> {
+pub(super) fn check_resources(world: &World, resources: Resources) -> Result<(), Fault> {
     if !(128..=65_536).contains(&resources.memory_mb) {
         return Err(Fault::invalid("resources.memoryMb", "must be from 128 to 65536"));
     }
     if !(0.1..=64.0).contains(&resources.cpus) {
         return Err(Fault::invalid("resources.cpus", "must be from 0.1 to 64"));
+    }
+    match world.engine_health.status().about.map(|about| about.cpus) {
+        Some(cpus) if cpus > 0 && resources.cpus > f64::from(cpus) => {
+            let problem = format!("must be at most {cpus}, the processors of this server");
+            return Err(Fault::invalid("resources.cpus", problem));
+        }
+        _ => {}
     }
     Ok(())
 }

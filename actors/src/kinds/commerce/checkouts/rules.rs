@@ -20,6 +20,7 @@ use contract::{
     checkouts::{CheckoutFlow, CheckoutState, Customer, PaymentProvider, ShippingAddress},
     metadata::Metadata,
     money::{Amount, Money},
+    retention::Retention,
     text::{Currency, Description, PlanCode, WebUrl},
 };
 use futures_util::future::LocalBoxFuture;
@@ -253,7 +254,7 @@ pub enum Settlement {
 }
 
 impl Resource for Checkouts {
-    const INDEX: u16 = 3;
+    const INDEX: u16 = 4;
     type New = New;
     type State = State;
     type Command = Command;
@@ -319,6 +320,28 @@ impl Resource for Checkouts {
 
     fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
         state.on_due(at.now)
+    }
+
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let has_ended = state.is_final() && state.next().is_none();
+        let paid = state.payment.as_ref().and_then(|payment| payment.paid_at);
+        let (retention, ended) = match state.settled_at.or(paid) {
+            Some(ended) => (Retention::Checkouts, ended),
+            // A page that is not closed may be paid late, and who would look for the money then?
+            None if state.is_open() && state.state != CheckoutState::Expired => {
+                (Retention::OpenCheckouts, state.expires_at)
+            }
+            None => (Retention::UnpaidCheckouts, state.expires_at),
+        };
+        has_ended.then_some((retention, ended)).into_iter().collect()
+    }
+
+    fn on_retention_over(
+        state: State,
+        at: &Moment<Self>,
+        _: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        state.on_command(at.now, Command::Remove)
     }
 
     fn adopt(kept: &mut Kept<Self>, intent: &Value) {

@@ -14,6 +14,7 @@ use contract::{
     AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Attestation},
     quotas::Quota,
+    retention::Retention,
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
@@ -108,7 +109,7 @@ pub enum Outcome {
 }
 
 impl Resource for Artifacts {
-    const INDEX: u16 = 3;
+    const INDEX: u16 = 4;
     /// Verification reads up to 4 GiB twice. At 100 MiB/s that takes a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = StoredArtifact;
@@ -201,6 +202,26 @@ impl Resource for Artifacts {
 
     fn on_due(upload: StoredArtifact, at: &Moment<Self>) -> Step<Self> {
         upload.expire(at)
+    }
+
+    fn retained(upload: &StoredArtifact) -> Vec<(Retention, Timestamp)> {
+        let ended = match upload.artifact.state {
+            ArtifactState::Rejected => upload.artifact.finalized_at,
+            ArtifactState::Expired => Some(upload.expires_at),
+            ArtifactState::Pending
+            | ArtifactState::Verifying
+            | ArtifactState::Verified
+            | ArtifactState::Deleted => None,
+        };
+        ended.map(|ended| (Retention::RejectedArtifacts, ended)).into_iter().collect()
+    }
+
+    fn on_retention_over(
+        upload: StoredArtifact,
+        at: &Moment<Self>,
+        _: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        upload.on_command(at, Command::Remove)
     }
 
     fn adopt(kept: &mut Kept<Self>, intent: &Value) {

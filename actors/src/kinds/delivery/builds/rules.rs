@@ -24,6 +24,7 @@ use contract::{
     builds::{Build, BuildState},
     quotas::Quota,
     repositories::RepositoryMode,
+    retention::Retention,
     text::GitUrl,
     webhooks::EventType,
 };
@@ -39,8 +40,6 @@ pub struct Builds;
 pub const WAITS_FOR_RUNNER: Duration = Duration::from_secs(24 * 3600);
 /// How long a runner may be silent.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// How long the log of a build is kept after its end.
-const KEEPS_LOG: Duration = Duration::from_secs(30 * 24 * 3600);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -65,6 +64,9 @@ pub struct State {
     /// `None` unless the build is one for a CI.
     #[serde(default)]
     pub run: Option<CiRun>,
+    /// The log is being removed, or was.
+    #[serde(default)]
+    pub removing_log: bool,
     /// The log was removed.
     pub log_removed: bool,
     /// The app is being deleted, and this record with it.
@@ -177,7 +179,7 @@ pub enum Outcome {
 }
 
 impl Resource for Builds {
-    const INDEX: u16 = 3;
+    const INDEX: u16 = 4;
     const TIME_LIMIT: Duration = Duration::from_secs(120);
     type New = State;
     type State = State;
@@ -261,8 +263,9 @@ impl Resource for Builds {
         if state.removing {
             return Some(Work::now(Effect::Forget));
         }
-        if let Some(ended) = state.build.finished_at {
-            return (!state.log_removed).then(|| Work::at(ended + KEEPS_LOG, Effect::Forget));
+        if state.build.finished_at.is_some() {
+            let goes_on = state.removing_log && !state.log_removed;
+            return goes_on.then(|| Work::now(Effect::Forget));
         }
         Some(match (&state.lease, &state.run, &state.plan) {
             (Some(lease), ..) => Work::at(lease.until, Effect::FindOut).until(Some(lease.ends_by)),
@@ -279,8 +282,21 @@ impl Resource for Builds {
         state.overdue(at)
     }
 
-    fn expires(state: &State) -> bool {
-        state.build.finished_at.is_some() && state.unwanted_run().is_none()
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let Some(ended) = state.build.finished_at else { return Vec::new() };
+        let log = (!state.removing_log && !state.log_removed).then_some(Retention::BuildLogs);
+        log.into_iter().chain([Retention::Builds]).map(|retention| (retention, ended)).collect()
+    }
+
+    fn on_retention_over(
+        state: State,
+        at: &Moment<Self>,
+        retention: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        match retention {
+            Retention::BuildLogs => Ok(Step::put(State { removing_log: true, ..state })),
+            _ => state.on_command(at, Command::Remove),
+        }
     }
 
     fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

@@ -39,6 +39,7 @@ impl State {
             planned_at: None,
             queued_until: build.created_at + PLANNED_WITHIN,
             lease: None,
+            removing_log: false,
             log_removed: false,
             removing: false,
             build,

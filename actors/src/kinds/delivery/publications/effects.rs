@@ -170,6 +170,9 @@ impl ReadAt for StoredBinary {
 pub(crate) trait Follow {
     /// [`Fault::NotFound`] if the release is gone.
     async fn follow(&self, publication: &Publication) -> Result<(), Fault>;
+
+    /// Whether the release is still there.
+    fn follows(&self, publication: &Publication) -> Result<bool, Fault>;
 }
 
 async fn report(state: &State, world: &World) -> Result<Outcome, Retry> {

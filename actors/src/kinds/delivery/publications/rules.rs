@@ -4,6 +4,7 @@
 //! The owner asks the store for one step at a time, and keeps the progress before it asks for the
 //! next one. The store's client looks before it does what must not be done twice.
 
+use super::effects::Follow;
 use crate::{
     kinds::{delivery::credentials::Use, world::World},
     runtime::{
@@ -16,6 +17,7 @@ use contract::{
     AppId, CredentialId, Fault, Notes, PublicationId, Timestamp,
     publishing::{Language, Percent},
     releases::{Publication, PublicationState},
+    retention::Retention,
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
@@ -115,7 +117,7 @@ pub type StepResult = Result<Advanced, RemoteError>;
 const STANDS_AT_MOST: Duration = Duration::from_secs(48 * 3600);
 
 impl Resource for Publications {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
     type New = New;
     type State = State;
     type Command = Command;
@@ -161,6 +163,20 @@ impl Resource for Publications {
 
     fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
         state.give_up(at.now)
+    }
+
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let has_ended = <Self as Resource>::next(state).is_none();
+        has_ended.then_some((Retention::Releases, state.moved_at)).into_iter().collect()
+    }
+
+    fn on_retention_over(_: State, _: &Moment<Self>, _: Retention) -> Result<Step<Self>, Fault> {
+        Ok(Step::remove())
+    }
+
+    /// A publication stays as long as its release.
+    fn is_needed(_: PublicationId, state: &State, world: &World) -> Result<bool, Fault> {
+        world.follows(&state.publication)
     }
 
     fn events(

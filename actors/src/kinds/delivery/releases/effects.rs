@@ -92,6 +92,10 @@ impl Follow for World {
         let report = Command::Report { publication: Box::new(publication.clone()), current };
         self.to::<Releases>(id).ask(report).await.map(drop)
     }
+
+    fn follows(&self, publication: &Publication) -> Result<bool, Fault> {
+        Ok(self.store.get::<Releases>(&publication.release_id)?.is_some())
+    }
 }
 
 /// Notifies another release of where the channel's pointer points. If the pointer moves meanwhile, the

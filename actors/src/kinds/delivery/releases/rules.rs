@@ -16,6 +16,7 @@ use contract::{
     apps::Platform,
     publishing::{Percent, StoreOptions},
     releases::{Publication, Release, ReleaseState, Target},
+    retention::Retention,
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
@@ -25,6 +26,9 @@ use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Releases;
+
+/// The releases of a channel that stay beyond their retention.
+const LATEST_OF_CHANNEL: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -197,7 +201,7 @@ pub enum TargetReply {
 }
 
 impl Resource for Releases {
-    const INDEX: u16 = 3;
+    const INDEX: u16 = 4;
     type New = Draft;
     type State = State;
     type Command = Command;
@@ -230,6 +234,40 @@ impl Resource for Releases {
 
     fn next(state: &State) -> Option<Work<Effect>> {
         state.next().map(Work::now)
+    }
+
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let release = &state.release;
+        let has_ended = match release.state {
+            ReleaseState::Superseded | ReleaseState::RolledBack | ReleaseState::Failed => {
+                state.next().is_none()
+            }
+            ReleaseState::Draft
+            | ReleaseState::Publishing
+            | ReleaseState::Published
+            | ReleaseState::PartiallyPublished => false,
+        };
+        let ended = release.published_at.unwrap_or(release.created_at);
+        has_ended.then_some((Retention::Releases, ended)).into_iter().collect()
+    }
+
+    fn on_retention_over(
+        state: State,
+        at: &Moment<Self>,
+        _: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        state.on_command(at, Command::Remove)
+    }
+
+    /// The latest releases of each channel stay, so that a rollback has where to go.
+    fn is_needed(id: ReleaseId, state: &State, world: &World) -> Result<bool, Fault> {
+        let channel = ReleaseIndex::of_channel(&state.release);
+        for found in world.store.newest(&channel, None).keys().take(LATEST_OF_CHANNEL) {
+            if found? == id {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn index(State { release, .. }: &State) -> Entries<Self> {

@@ -1,5 +1,5 @@
 //! The rules of a delivery: `pending → succeeded | failed`. After a failed attempt, the next one
-//! follows the schedule. A delivery that has ended is kept for 30 days.
+//! follows the schedule. A delivery that has ended is kept for its retention.
 
 use super::schedule::{Pause, pause};
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
 };
 use contract::{
     DeliveryId, Fault, Id, MessageId, OrganizationId, Timestamp, WebhookId,
+    retention::Retention,
     webhooks::{DeliveryAttempt, DeliveryState, EventType, WebhookDelivery},
 };
 use futures_util::future::LocalBoxFuture;
@@ -29,8 +30,6 @@ use ulid::Ulid;
 #[derive(Debug, Clone, Copy)]
 pub struct Deliveries;
 
-/// How long a delivery is kept after its end.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The pause after which a delivery that got no turn asks for one again.
 const WITHOUT_TURN: Duration = Duration::from_secs(300);
 /// How many deliveries of one organization may wait. Events beyond it are dropped.
@@ -209,7 +208,7 @@ pub(super) fn refusal(posted: &Posted) -> Option<String> {
 }
 
 impl Resource for Deliveries {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
     /// An attempt may wait for its turn.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = New;
@@ -260,14 +259,20 @@ impl Resource for Deliveries {
 
     fn next(state: &State) -> Option<Work<Effect>> {
         let WebhookDelivery { finished_at, next_attempt_at, .. } = state.delivery;
-        Some(match finished_at {
-            None => Work { at: next_attempt_at, ..Work::now(Effect::Attempt) },
-            Some(end) => Work::wait(end + KEPT),
-        })
+        finished_at.is_none().then_some(Work { at: next_attempt_at, ..Work::now(Effect::Attempt) })
     }
 
-    fn on_due(state: State, _: &Moment<Self>) -> Step<Self> {
-        state.remove()
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let ended = state.delivery.finished_at;
+        ended.map(|ended| (Retention::Deliveries, ended)).into_iter().collect()
+    }
+
+    fn on_retention_over(
+        state: State,
+        _: &Moment<Self>,
+        _: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        Ok(state.remove())
     }
 
     fn index(state: &State) -> Entries<Self> {

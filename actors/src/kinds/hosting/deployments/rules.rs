@@ -27,6 +27,7 @@ use contract::{
     deployments::{Deployment, DeploymentState as S},
     instances::Role,
     quotas::Quota,
+    retention::Retention,
     text::EnvName,
     webhooks::EventType,
 };
@@ -180,7 +181,7 @@ impl State {
 }
 
 impl Resource for Deployments {
-    const INDEX: u16 = 3;
+    const INDEX: u16 = 4;
     type New = State;
     type State = State;
     type Command = Command;
@@ -251,6 +252,31 @@ impl Resource for Deployments {
 
     fn on_due(state: State, _: &Moment<Self>) -> Step<Self> {
         state.overdue()
+    }
+
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let has_ended = match state.deployment.state {
+            S::Superseded | S::RolledBack | S::Failed | S::Cancelled => !state.in_queue,
+            S::Live | S::Queued | S::Building | S::Deploying | S::Verifying | S::Cancelling => {
+                false
+            }
+        };
+        let ended = state.deployment.finished_at.filter(|_| has_ended);
+        ended.map(|ended| (Retention::Deployments, ended)).into_iter().collect()
+    }
+
+    fn on_retention_over(
+        state: State,
+        at: &Moment<Self>,
+        _: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        state.on_command(at, Command::Remove)
+    }
+
+    /// A rollback can restore the deployments of the history.
+    fn is_needed(id: DeploymentId, state: &State, world: &World) -> Result<bool, Fault> {
+        let history = world.store.get::<DeploymentHistory>(&state.service())?;
+        Ok(history.is_some_and(|history| history.latest.contains(&id)))
     }
 
     fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

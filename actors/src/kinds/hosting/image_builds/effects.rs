@@ -11,7 +11,7 @@ use crate::{
     kinds::{
         hosting::{
             images::{self, Images},
-            progress_log::say,
+            progress_log::{self, say},
         },
         world::World,
     },
@@ -50,6 +50,13 @@ pub(super) async fn perform(
         }
         Effect::Build => build(id, &kept.state, &world).await,
         Effect::Push => push(id, &kept.state, &world).await,
+        Effect::Forget => {
+            let is_gone = progress_log::forget(&world, id).await?;
+            if !is_gone {
+                world.ports.clock.sleep(POLL).await;
+            }
+            Ok(Outcome::Forgotten(is_gone))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
 use contract::{
     Fault, ImageId, JobId, Timestamp, VersionName,
     image_builds::{BuildJob, BuildJobState as S, BuildSource},
+    retention::Retention,
     text::{ImageDigest, Slug},
 };
 use futures_util::future::LocalBoxFuture;
@@ -34,6 +35,9 @@ pub struct State {
     /// How long it may take from its turn to its end.
     #[serde(default = "limit_of_earlier_versions")]
     pub limit_seconds: u32,
+    /// The log is being removed, and the build with it.
+    #[serde(default)]
+    pub removing: bool,
 }
 
 fn limit_of_earlier_versions() -> u32 {
@@ -71,7 +75,7 @@ impl State {
             finished_at: None,
         };
         let limit_seconds = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX);
-        State { job, source, deadline: None, limit_seconds }
+        State { job, source, deadline: None, limit_seconds, removing: false }
     }
 
     fn limit(&self) -> Duration {
@@ -93,6 +97,8 @@ pub enum Effect {
     Build,
     /// Push the image to its registry, and add the version to the registered image.
     Push,
+    /// Remove a batch of the log.
+    Forget,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -107,10 +113,12 @@ pub enum Outcome {
     Pushed(ImageDigest),
     /// Another attempt would fail too.
     Failed(String),
+    /// Whether the whole log is removed.
+    Forgotten(bool),
 }
 
 impl Resource for ImageBuilds {
-    const INDEX: u16 = 2;
+    const INDEX: u16 = 3;
     type New = State;
     type State = State;
     type Command = Command;
@@ -138,9 +146,27 @@ impl Resource for ImageBuilds {
             S::Queued => Effect::AwaitTurn,
             S::Building => Effect::Build,
             S::Pushing => Effect::Push,
+            S::Succeeded | S::Failed | S::Cancelled if state.removing => Effect::Forget,
             S::Succeeded | S::Failed | S::Cancelled => return None,
         };
         Some(Work::now(effect).until(state.deadline))
+    }
+
+    fn is_deleted(state: &State) -> bool {
+        state.removing
+    }
+
+    fn retained(state: &State) -> Vec<(Retention, Timestamp)> {
+        let ended = state.job.finished_at.filter(|_| !state.is_open());
+        ended.map(|ended| (Retention::ImageBuilds, ended)).into_iter().collect()
+    }
+
+    fn on_retention_over(
+        state: State,
+        _: &Moment<Self>,
+        _: Retention,
+    ) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(State { removing: true, ..state }))
     }
 
     fn on_due(state: State, at: &Moment<Self>) -> Step<Self> {
@@ -247,6 +273,7 @@ impl State {
                 self.end(S::Succeeded, None, at)
             }
             (S::Building | S::Pushing, Outcome::Failed(why)) => self.end(S::Failed, Some(why), at),
+            (_, Outcome::Forgotten(true)) if self.removing => Step::remove(),
             // The outcome of an overtaken effect.
             _ => Step::keep(),
         }

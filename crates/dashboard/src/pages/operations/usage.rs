@@ -12,7 +12,7 @@ use askama::Template;
 use contract::{
     Limit,
     operators::{GetLargestUsers, QuotaUser},
-    quotas::{Quota, Unit},
+    quotas::{Quota, QuotaUse, Unit},
 };
 use serde::Deserialize;
 
@@ -35,6 +35,7 @@ struct UsagePage {
     /// The largest use first.
     users: Vec<QuotaUser>,
     unit: Unit,
+    promised: Vec<QuotaUse>,
 }
 
 async fn show(visitor: Visitor, query: web::Query<UsageQuery>) -> PageResult {
@@ -44,9 +45,11 @@ async fn show(visitor: Visitor, query: web::Query<UsageQuery>) -> PageResult {
         Ok(GetLargestUsers { quota, limit: Limit::default() })
     };
     let (found, form) = visitor.search(form, params).await?;
-    let (users, unit) = found.map_or((Vec::new(), Unit::Count), |it| (it.organizations, it.unit));
+    let (users, unit, promised) = found.map_or((Vec::new(), Unit::Count, Vec::new()), |it| {
+        (it.organizations, it.unit, it.promised)
+    });
     let frame = tab(&visitor, "/usage").await?;
-    form_page(&form.clone(), &UsagePage { frame, form, users, unit })
+    form_page(&form.clone(), &UsagePage { frame, form, users, unit, promised })
 }
 
 impl UsagePage {

@@ -1,0 +1,126 @@
+//! Retention: removes what has ended and was kept long enough.
+
+use crate::{
+    kinds::{
+        table::{self, KindVisitor, Owned},
+        world::World,
+    },
+    runtime::{audit::Event, clock_watch, entries::Retained, resource::Input},
+};
+use contract::{Fault, Timestamp, retention::Retention};
+use futures_util::{
+    StreamExt,
+    future::{LocalBoxFuture, ready},
+    stream,
+};
+use std::convert::Infallible;
+use store::Change;
+
+/// How many resources of a kind are told at the same time.
+const AT_A_TIME: usize = 16;
+/// How many entries of the audit log are archived together.
+const BATCH: usize = 1_000;
+
+/// Removes everything whose retention is over. After a jump of the clock, nothing is removed. Returns the faults
+/// of the parts that failed.
+pub async fn apply(world: &World) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    faults.extend(archive_audit_log(world).await.err());
+    for remove in removals(world) {
+        faults.extend(remove.await.err());
+    }
+    faults
+}
+
+/// Before which time something ended that a retention no longer keeps. `None` while nothing is removed.
+fn over_before(world: &World, retention: Retention) -> Result<Option<Timestamp>, Fault> {
+    let clock = &world.ports.clock;
+    let is_certain = clock_watch::peek(&world.store, clock)?.is_none();
+    let before = world.ports.site.retentions.over_before(retention, clock.now());
+    Ok(before.filter(|_| is_certain))
+}
+
+type Removal<'a> = LocalBoxFuture<'a, Result<(), Fault>>;
+
+/// For each kind: the removal of its resources.
+fn removals(world: &World) -> Vec<Removal<'_>> {
+    let mut removals = Removals { world, all: Vec::new() };
+    let Ok(()) = table::visit(&mut removals);
+    removals.all
+}
+
+struct Removals<'a> {
+    world: &'a World,
+    all: Vec<Removal<'a>>,
+}
+
+impl KindVisitor for Removals<'_> {
+    type Error = Infallible;
+
+    fn visit<R: Owned>(&mut self) -> Result<(), Infallible> {
+        let world = self.world;
+        self.all.push(Box::pin(async move {
+            for retention in Retention::ALL {
+                tell_owners::<R>(world, *retention).await?;
+            }
+            Ok(())
+        }));
+        Ok(())
+    }
+}
+
+/// Tells the owners of the resources of a kind of which something was kept long enough.
+async fn tell_owners<R: Owned>(world: &World, retention: Retention) -> Result<(), Fault> {
+    let Some(before) = over_before(world, retention)? else { return Ok(()) };
+    let mut over = world.store.before::<R>(&Retained(retention, before));
+    while let Some(ids) = over.next_keys().await? {
+        let told = stream::iter(ids).map(|id| tell::<R>(world, id, (retention, before)));
+        told.buffer_unordered(AT_A_TIME).for_each(ready).await;
+    }
+    Ok(())
+}
+
+/// A record that cannot be read is passed over.
+async fn tell<R: Owned>(world: &World, id: R::Key, (retention, before): (Retention, Timestamp)) {
+    let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
+    let told = match R::is_needed(id, &seen.state, world) {
+        Ok(true) => return,
+        Ok(false) => {
+            let input = Input::RetentionOver(retention, before);
+            world.to::<R>(id).tell_if_there(input).await.map(drop)
+        }
+        Err(fault) => Err(fault),
+    };
+    if let Err(fault) = told {
+        tracing::warn!(%id, error = %fault, "what was kept long enough was not removed; the next look tries again");
+    }
+}
+
+/// Appends the entries of the audit log to its archive and then removes them, a batch at a time. After a crash
+/// between both, entries stand in the archive twice, with the same id.
+async fn archive_audit_log(world: &World) -> Result<(), Fault> {
+    while let Some(before) = over_before(world, Retention::Audit)? {
+        let mut batch: Option<(String, Vec<u8>)> = None;
+        let mut change = Change::new();
+        for found in world.store.from_first::<Event>().take(BATCH) {
+            let (key, event) = found?;
+            let day = event.0.at.day();
+            let is_of_batch = batch.as_ref().is_none_or(|(first, _)| *first == day);
+            if event.0.at >= before || !is_of_batch {
+                break;
+            }
+            let (_, lines) = batch.get_or_insert_with(|| (day, Vec::new()));
+            serde_json::to_writer(&mut *lines, &event.0).map_err(|_| Fault::Internal)?;
+            lines.push(b'\n');
+            change = change.remove::<Event>(&key, &event);
+        }
+        let Some((day, lines)) = batch else { break };
+        let archived = world.ports.audit_archive.append(&day, lines).await;
+        archived.map_err(|e| {
+            tracing::warn!(error = %e, "the audit log could not be archived, so it stays");
+            Fault::Internal
+        })?;
+        world.store.commit(change).await?;
+    }
+    Ok(())
+}
