@@ -147,6 +147,7 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
         retentions,
         installation: keys.application_id.clone(),
         api_url: args.network.api_url(),
+        instance_domain: args.network.instance_domain()?,
         is_reachable: args.network.is_reachable(),
         trusts_builds: args.builds.trust_builds,
         registration: args.access.registration.into(),

@@ -45,6 +45,7 @@ mod full_disk;
 mod github;
 mod headers;
 mod home;
+mod host_names;
 mod hostile_calls;
 mod idempotency;
 mod identity;

@@ -1,5 +1,6 @@
 //! The addresses of the service and of the dashboard, the proxies and origins that it trusts, and its threads.
 
+use actors::ports::instance_domain::InstanceDomain;
 use clap::Args;
 use std::net::{IpAddr, SocketAddr};
 use url::Url;
@@ -23,6 +24,11 @@ pub struct NetworkArgs {
     /// over https.
     #[arg(long, env = "SVC_DASHBOARD_URL")]
     pub dashboard_url: Option<Url>,
+    /// A domain, such as apps.example.net, below which each service of an instance has a host name of its own.
+    /// All names below it must lead to this service. Without it, instances are reached by paths, and share one
+    /// origin.
+    #[arg(long, env = "SVC_INSTANCE_DOMAIN", value_parser = parse_domain)]
+    pub instance_domain: Option<String>,
     /// Addresses of proxies whose X-Forwarded headers the service trusts, separated by commas.
     #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,
@@ -33,6 +39,14 @@ pub struct NetworkArgs {
     /// The number of HTTP worker threads. The default is the number of processors.
     #[arg(long, env = "SVC_WORKERS")]
     pub workers: Option<usize>,
+}
+
+/// Reads a domain name. Names of other alphabets are written as DNS has them.
+fn parse_domain(text: &str) -> Result<String, String> {
+    match url::Host::parse(text) {
+        Ok(url::Host::Domain(name)) if name.len() <= 200 && !name.ends_with('.') => Ok(name),
+        _ => Err("must be a domain without a port, such as apps.example.net".into()),
+    }
 }
 
 /// Whether an address leads to this machine, wherever it is opened.
@@ -82,6 +96,26 @@ impl NetworkArgs {
         is_known.then(|| url.as_str().trim_end_matches('/').to_owned())
     }
 
+    /// The domain of instances. Its names have the scheme and the port of the service.
+    pub fn instance_domain(&self) -> Result<Option<InstanceDomain>, String> {
+        let Some(name) = &self.instance_domain else { return Ok(None) };
+        let wrong = |e| format!("the address of the service: {e}");
+        let service = Url::parse(&self.api_url()).map_err(wrong)?;
+        let domain = InstanceDomain {
+            name: name.clone(),
+            scheme: service.scheme().to_owned(),
+            port: service.port(),
+        };
+        for url in [&service, &self.dashboard_url()?] {
+            if url.host_str().is_some_and(|host| domain.target(host).is_some()) {
+                return Err(format!(
+                    "--instance-domain {name} contains {url}, so its requests would go to an instance; choose a domain of its own, such as apps.{name}"
+                ));
+            }
+        }
+        Ok(Some(domain))
+    }
+
     /// Whether the settings say that other machines reach the service: it or its dashboard listens beyond
     /// loopback, has an address beyond it, or trusts a proxy.
     pub fn is_reachable(&self) -> bool {
@@ -92,6 +126,7 @@ impl NetworkArgs {
             || !urls.into_iter().flatten().all(is_local)
             || self.public_url.is_some() && public.is_none()
             || !self.trusted_proxies.is_empty()
+            || self.instance_domain.as_ref().is_some_and(|name| !name.ends_with(".localhost"))
     }
 }
 
@@ -119,6 +154,7 @@ mod tests {
             ["--public-url", "http://localhost:8080"],
             ["--public-url", "http://[::1]:8080"],
             ["--dashboard-url", "http://localhost:8090"],
+            ["--instance-domain", "apps.localhost"],
         ] {
             assert!(!args(&local).is_reachable(), "{local:?}");
         }
@@ -131,8 +167,28 @@ mod tests {
             ["--public-url", "svc.example.com"],
             ["--dashboard-url", "https://dashboard.example.com"],
             ["--trusted-proxies", "127.0.0.1"],
+            ["--instance-domain", "apps.example.net"],
         ] {
             assert!(args(&reached).is_reachable(), "{reached:?}");
+        }
+    }
+
+    #[test]
+    fn the_domain_of_instances_has_the_scheme_and_the_port_of_the_service() {
+        let of = |url: &str, domain: &str| {
+            let flags = ["--public-url", url, "--instance-domain", domain];
+            let dashboard = ["--dashboard-url", "https://dash.example.com"];
+            args(&[&flags[..], &dashboard].concat()).instance_domain()
+        };
+        let url = |url, domain| of(url, domain).unwrap().unwrap().url("app_1");
+        let secure = url("https://api.example.com", "Apps.Example.com");
+        assert_eq!(secure, "https://app-1.apps.example.com");
+        assert_eq!(url("http://localhost:8080", "a.localhost"), "http://app-1.a.localhost:8080");
+        for domain in ["example.com", "api.example.com", "dash.example.com"] {
+            assert!(of("https://api.example.com", domain).is_err(), "{domain}");
+        }
+        for wrong in ["apps.example.com:80", "127.0.0.1", "https://a.example.com", "a b", "a."] {
+            assert!(Line::try_parse_from(["svc", "--instance-domain", wrong]).is_err(), "{wrong}");
         }
     }
 }

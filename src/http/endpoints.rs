@@ -18,7 +18,7 @@ use contract::{
         self, Access, Answers, EdgeRoute, Endpoint,
         files::{DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
         install::{InstallManifest, InstallPage},
-        operators::{ConfigSchema, Healthz, Metrics, OpenApi, Readyz},
+        operators::{CertificateQuestion, ConfigSchema, Healthz, Metrics, OpenApi, Readyz},
         payments::{CheckoutPage, PaymentNotice},
         pushes::RepositoryPush,
         sources::PutSource,
@@ -63,6 +63,7 @@ answers! {
     Healthz: |_it| operators::healthz();
     Readyz: |it| operators::readyz(it.req, it.edge);
     Metrics: |it| operators::metrics(it.req, it.edge);
+    CertificateQuestion: |it| operators::certificate_question(it.req, it.edge);
     OpenApi: |it| operators::openapi(it.edge);
     ConfigSchema: |_it| operators::config_schema();
 }

@@ -2,7 +2,8 @@
 //! need none of the app's routing, so they are answered before the app sees them.
 
 use super::{
-    Edge, functions, instances,
+    Edge, functions,
+    instances::{self, Asked},
     proxy::{Limits, Upstreams},
     reply,
 };
@@ -59,6 +60,17 @@ fn function(request: &Request) -> Option<String> {
     (is_plain && request.method() == Method::POST).then(|| name.to_owned())
 }
 
+impl<S> FastPath<S> {
+    fn pass(
+        &self,
+        request: Request,
+        asked: Asked,
+    ) -> LocalBoxFuture<'static, Result<Response<BoxBody>, Error>> {
+        let (edge, upstreams) = (self.edge.clone(), self.upstreams.clone());
+        Box::pin(async move { Ok(instances::pass(&edge, &upstreams, request, &asked).await) })
+    }
+}
+
 impl<S, B> Service<Request> for FastPath<S>
 where
     S: Service<Request, Response = ServiceResponse<B>, Error = Error>,
@@ -74,6 +86,9 @@ where
     }
 
     fn call(&self, mut request: Request) -> Self::Future {
+        if let Some(asked) = Asked::by_host(&request, &self.edge) {
+            return self.pass(request, asked);
+        }
         if let Some(name) = function(&request) {
             let edge = self.edge.clone();
             return Box::pin(async move {
@@ -81,11 +96,8 @@ where
                 Ok(functions::call(&edge, name, request.head(), payload).await.into())
             });
         }
-        if let Some((id, path)) = instances::target(&request) {
-            let (edge, upstreams) = (self.edge.clone(), self.upstreams.clone());
-            return Box::pin(async move {
-                Ok(instances::pass(&edge, &upstreams, request, &id, &path).await)
-            });
+        if let Some(asked) = Asked::by_path(&request) {
+            return self.pass(request, asked);
         }
         let (edge, answer) = (self.edge.clone(), self.app.call(request));
         Box::pin(async move {

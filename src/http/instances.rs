@@ -1,7 +1,9 @@
-//! Forwards `{api_url}/instances/{id}/…` to the live server of an instance.
+//! Forwards requests to the live server of an instance: those to its host name, and those to
+//! `{api_url}/instances/{id}/…`.
 
 use super::{
     Edge,
+    confine::confine,
     proxy::{Forwarded, ProxyFault, Upstreams},
     reply, request,
 };
@@ -10,13 +12,34 @@ use actors::kinds::hosting::instances::route;
 use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// The instance id of a request, and the path and query for its server.
-pub fn target(request: &Request) -> Option<(String, String)> {
-    let asked = request.uri().path_and_query()?.as_str().strip_prefix(PREFIX)?;
-    let end = asked.find(['/', '?']).unwrap_or(asked.len());
-    let (id, rest) = asked.split_at_checked(end)?;
-    let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
-    (!id.is_empty()).then(|| (id.to_owned(), rest))
+/// A request to an instance.
+pub struct Asked {
+    /// What [`route`] finds.
+    target: String,
+    /// The path and query for its server.
+    path: String,
+    /// What was taken from the path; empty for a host name.
+    prefix: String,
+}
+
+impl Asked {
+    /// A request to a host below the domain of instances. Nothing else answers there.
+    pub fn by_host(request: &Request, edge: &Edge) -> Option<Asked> {
+        let domain = edge.platform.world.ports.site.instance_domain.as_ref()?;
+        let target = domain.target(&Way::of(request.head(), edge).host)?;
+        let path = request.uri().path_and_query().map_or("/", |all| all.as_str()).to_owned();
+        Some(Asked { target, path, prefix: String::new() })
+    }
+
+    /// A request to a path of instances.
+    pub fn by_path(request: &Request) -> Option<Asked> {
+        let asked = request.uri().path_and_query()?.as_str().strip_prefix(PREFIX)?;
+        let end = asked.find(['/', '?']).unwrap_or(asked.len());
+        let (target, rest) = asked.split_at_checked(end)?;
+        let path = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+        let prefix = format!("{PREFIX}{target}");
+        (!target.is_empty()).then(|| Asked { target: target.to_owned(), path, prefix })
+    }
 }
 
 /// Forwards a request. If the server takes no connection, another server may just have replaced it:
@@ -25,21 +48,23 @@ pub async fn pass(
     edge: &Edge,
     upstreams: &Upstreams,
     mut request: Request,
-    id: &str,
-    path: &str,
+    asked: &Asked,
 ) -> Response<BoxBody> {
     let Way { client, scheme, host } = Way::of(request.head(), edge);
-    let prefix = format!("{PREFIX}{id}");
-    let facts = Forwarded { client: &client, scheme, host: &host, prefix: &prefix };
+    let Asked { target, path, prefix } = asked;
+    let facts = Forwarded { client: &client, scheme, host: &host, prefix };
     let mut again = true;
     loop {
-        let port = match route(&edge.platform.world, id) {
+        let port = match route(&edge.platform.world, target) {
             Ok(route) => route.port,
             Err(fault) => return reply::refuse(request.head(), edge, fault).into(),
         };
         let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let fault = match upstreams.forward(&mut request, to, path, &facts).await {
-            Ok(answer) => return answer,
+            Ok(mut answer) => {
+                confine(answer.headers_mut(), prefix);
+                return answer;
+            }
             Err(ProxyFault::NotConnected(_)) if again => {
                 again = false;
                 continue;

@@ -3,6 +3,7 @@
 
 mod body;
 mod budget;
+mod confine;
 mod cors;
 pub mod dashboard;
 mod download;

@@ -7,14 +7,19 @@ use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     call::authn::same,
     functions::operators::overview::{clock_check, readiness},
-    kinds::{commerce::checkouts::CheckoutIndex, events::webhooks::outbox::OutboxIndex},
+    kinds::{
+        commerce::checkouts::CheckoutIndex, events::webhooks::outbox::OutboxIndex,
+        hosting::instances::exists,
+    },
 };
 use bytes::Bytes;
 use contract::{
     Fault,
     endpoint::{ReadyState, operators::Alive},
 };
+use serde::Deserialize;
 use std::sync::LazyLock;
+use url::Url;
 
 /// Whether an operator asks: from an address that may use the master key, or with the token for metrics.
 fn is_operator(head: &RequestHead, edge: &Edge) -> bool {
@@ -44,6 +49,40 @@ pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespo
         ReadyState::Ready | ReadyState::Degraded => StatusCode::OK,
     };
     HttpResponse::build(code).json(readiness)
+}
+
+/// Answers from the index: scanners make a proxy ask for any name.
+pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let peer = request::peer(req.head());
+    let known = &edge.platform.settings.master_key_addresses;
+    if !known.contains(&peer) && !edge.shared.trusted_proxies.contains(&peer) {
+        let why = "this needs an address of SVC_MASTER_KEY_ADDRESSES or SVC_TRUSTED_PROXIES";
+        return reply::refuse(req.head(), &edge, Fault::Unauthenticated(why.into()));
+    }
+    let asked = web::Query::<Domain>::from_query(req.query_string());
+    let Ok(asked) = asked else {
+        return reply::refuse(req.head(), &edge, Fault::invalid("domain", "is needed"));
+    };
+    match is_served(&edge, &asked.domain) {
+        Ok(true) => HttpResponse::Ok().content_type("text/plain; charset=utf-8").body("yes\n"),
+        Ok(false) => reply::refuse(req.head(), &edge, Fault::NotFound("service of this host name")),
+        Err(fault) => reply::refuse(req.head(), &edge, fault),
+    }
+}
+
+#[derive(Deserialize)]
+struct Domain {
+    domain: String,
+}
+
+fn is_served(edge: &Edge, host: &str) -> Result<bool, Fault> {
+    let world = &edge.platform.world;
+    if let Some(target) = world.ports.site.instance_domain.as_ref().and_then(|it| it.target(host)) {
+        return exists(&world.store, &target);
+    }
+    let urls = [Some(&world.ports.site.api_url), edge.platform.settings.dashboard_url.as_ref()];
+    let mut hosts = urls.into_iter().flatten().filter_map(|url| Url::parse(url).ok());
+    Ok(hosts.any(|url| url.host_str().is_some_and(|known| known.eq_ignore_ascii_case(host))))
 }
 
 pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {

@@ -31,6 +31,7 @@ need docker docker.io
 need ip iproute2
 need dockerd docker.io
 need docker-registry docker-registry
+need caddy caddy
 need mmdebstrap mmdebstrap
 need pip3 python3-pip
 

@@ -10,6 +10,7 @@ pub mod credentials;
 pub mod dumps;
 pub mod folders;
 pub mod identities;
+pub mod instance_domain;
 pub mod machine;
 pub mod mail;
 pub mod parse;

@@ -1,8 +1,15 @@
 //! This installation.
 
+use super::instance_domain::InstanceDomain;
 use contract::{
-    AppId, InstanceId, WebUrl, authentication::Tier, instances::InstanceKind, quotas::Quotas,
-    retention::Retentions, service::Registration, text::PlanCode,
+    AppId, InstanceId, WebUrl,
+    authentication::Tier,
+    endpoint::instances::PREFIX,
+    instances::{InstanceKind, Role},
+    quotas::Quotas,
+    retention::Retentions,
+    service::Registration,
+    text::PlanCode,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,6 +20,8 @@ pub struct Site {
     pub installation: String,
     /// The base address for clients, without a slash at the end.
     pub api_url: String,
+    /// `None`: instances are reached by the paths of [`Site::api_url`].
+    pub instance_domain: Option<InstanceDomain>,
     /// Whether the settings say that other machines reach the service.
     pub is_reachable: bool,
     /// Whether the operator lets users build repositories though others reach the service. Builds are not
@@ -50,11 +59,26 @@ impl Site {
         format!("{}{}", self.api_url, contract::endpoint::BASE_PATH)
     }
 
-    /// The public address of the server of an instance.
-    pub fn instance_url(&self, id: InstanceId, app: AppId, kind: InstanceKind) -> String {
-        match kind {
-            InstanceKind::Backend => format!("{}/instances/{app}", self.api_url),
-            InstanceKind::Market => format!("{}/instances/{id}", self.api_url),
+    /// The public address of a service of an instance.
+    pub fn service_url(
+        &self,
+        (id, kind): (InstanceId, InstanceKind),
+        app: AppId,
+        role: Role,
+    ) -> String {
+        let target = match (role, kind) {
+            (Role::Server, InstanceKind::Backend) => app.to_string(),
+            (Role::Server, InstanceKind::Market) => id.to_string(),
+            (role, _) => format!("{id}~{}", role.label()),
+        };
+        match &self.instance_domain {
+            Some(domain) => domain.url(&target),
+            None => self.path_url(&target),
         }
+    }
+
+    /// The address by a path of the service, which also works with a domain for instances.
+    pub fn path_url(&self, target: &str) -> String {
+        format!("{}{PREFIX}{target}", self.api_url)
     }
 }

@@ -86,6 +86,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             retentions: Retentions::default(),
             installation: "svc_nothing".into(),
             api_url: "http://svc.test".into(),
+            instance_domain: None,
             is_reachable: false,
             trusts_builds: true,
             registration: Registration::Open,

@@ -151,7 +151,9 @@ pub fn onward(
     fields.insert(FORWARDED_HOST, host);
     fields.insert(FORWARDED_FOR, text(facts.client)?);
     fields.insert(FORWARDED_PROTO, text(facts.scheme)?);
-    fields.insert(FORWARDED_PREFIX, text(facts.prefix)?);
+    if !facts.prefix.is_empty() {
+        fields.insert(FORWARDED_PREFIX, text(facts.prefix)?);
+    }
     if plan.upgrade {
         fields.insert(onwards::CONNECTION, onwards::HeaderValue::from_static("upgrade"));
         fields.insert(onwards::UPGRADE, onwards::HeaderValue::from_static("websocket"));
@@ -200,7 +202,8 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
             "upgrade" => says_upgrade,
             "content-length" => says_length,
             "set-cookie" => !is_of_the_dashboard(value.as_bytes()),
-            _ if is_of_the_origin(known) => false,
+            // It would lead clients past the service.
+            "alt-svc" => false,
             _ => !is_of_one_hop(known) && !is_listed(&listed, known),
         };
         if passes {
@@ -211,12 +214,6 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
     }
     fields.append(header::VIA, header::HeaderValue::from_static("1.1 svc"));
     Ok(answer)
-}
-
-/// Fields that apply to the whole origin, which belongs to the service and not to the instance.
-fn is_of_the_origin(name: &str) -> bool {
-    ["service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc"]
-        .contains(&name)
 }
 
 /// The length of an answer's body, or the length that it would have without `HEAD`.

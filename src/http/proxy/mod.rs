@@ -63,7 +63,7 @@ pub struct Forwarded<'a> {
     /// The host that the client asked, for `X-Forwarded-Host` and `Host`. Most servers read only
     /// `Host`, to build absolute URLs and to check the origins of browsers.
     pub host: &'a str,
-    /// The prefix that was removed from the path, for `X-Forwarded-Prefix`.
+    /// The prefix that was removed from the path, for `X-Forwarded-Prefix`. Empty: none was.
     pub prefix: &'a str,
 }
 

@@ -24,6 +24,17 @@ edge_endpoints! {
     "metrics": Get "/metrics" => Metrics
     { access: Anyone, answers: [200 Media("application/openmetrics-text; version=1.0.0; charset=utf-8") "The metrics."] }
 
+    /// Whether there is a service of an instance with the host name `domain`, for a proxy that gets
+    /// certificates when they are needed.
+    ///
+    /// It needs an address that may use the master key, or that of a trusted proxy.
+    "certificateQuestion": Get "/certificates/ask" => CertificateQuestion
+    {
+        access: Anyone,
+        answers: [200 Media("text/plain; charset=utf-8") "There is one, or it is the name of the service or of the dashboard."],
+        errors: [NotFound "there is none"],
+    }
+
     /// The OpenAPI document of the service.
     "openapi": Get "/openapi.json" => OpenApi
     { access: Anyone, answers: [200 Media("application/json") "The document."] }

@@ -10,7 +10,9 @@ use crate::{
 };
 use commerce::{Channel, RemoteError};
 use contract::{
-    AppId, CommerceChannelId, Fault, Name, WebUrl, instances::InstanceKind, text::AccessToken,
+    AppId, CommerceChannelId, Fault, Name, WebUrl,
+    instances::{InstanceKind, Role},
+    text::AccessToken,
 };
 
 /// The channel that is registered for a store of an app.
@@ -67,8 +69,11 @@ pub(crate) fn reach(
     };
     let own = instance_of_app(&world.store, app, InstanceKind::Market)?;
     let path = own.and_then(|id| {
-        let public = world.ports.site.instance_url(id, app, InstanceKind::Market);
-        Some((id, url.as_str().strip_prefix(&public)?.strip_prefix('/')?.to_owned()))
+        let site = &world.ports.site;
+        let by_name = site.service_url((id, InstanceKind::Market), app, Role::Server);
+        let known = [by_name, site.path_url(&id.to_string())];
+        let path = known.iter().find_map(|known| url.as_str().strip_prefix(known.as_str()));
+        Some((id, path?.strip_prefix('/')?.to_owned()))
     });
     let Some((id, path)) = path else { return Ok(Ok(channel(url.clone(), false))) };
     let port = match route(world, &id.to_string()) {

@@ -7,6 +7,7 @@ use contract::{
     AppId, Fault, InstanceId,
     instances::{InstanceKind, Role, ServiceState},
 };
+use store::Snapshot;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
@@ -19,7 +20,27 @@ pub struct Route {
 /// `target` is `app_…` (the backend of the app, or else its market server) or `ins_…`, and may name
 /// a service after a `~`, such as `ins_…~dashboard`.
 pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
-    let store = &world.store;
+    let (instance, role, found) = find(&world.store, target)?;
+    let service = found.state.service(role).ok_or(Fault::NotFound("service"))?;
+    // After a start, a recorded port may belong to another container until all are observed once.
+    let trusted =
+        world.engine_health.has_observed_all() && service.live.state == ServiceState::Running;
+    match service.live.port.filter(|_| trusted) {
+        Some(port) => Ok(Route { instance, role, port }),
+        None => Err(Fault::Unavailable("the server of this instance, which does not run,")),
+    }
+}
+
+/// Whether there is what `target` names, running or not.
+pub fn exists(store: &Store, target: &str) -> Result<bool, Fault> {
+    match find(store, target) {
+        Ok((_, role, found)) => Ok(found.state.service(role).is_some()),
+        Err(Fault::NotFound(_)) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn find(store: &Store, target: &str) -> Result<(InstanceId, Role, Snapshot<Instances>), Fault> {
     let (id, role) = match target.split_once('~') {
         None => (target, Role::Server),
         Some((id, "dashboard")) => (id, Role::Dashboard),
@@ -38,15 +59,7 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
     };
     let found = store.get::<Instances>(&instance)?;
     let found = found.filter(|found| !found.is_deleted());
-    let found = found.ok_or(Fault::NotFound("instance"))?;
-    let service = found.state.service(role).ok_or(Fault::NotFound("service"))?;
-    // After a start, a recorded port may belong to another container until all are observed once.
-    let trusted =
-        world.engine_health.has_observed_all() && service.live.state == ServiceState::Running;
-    match service.live.port.filter(|_| trusted) {
-        Some(port) => Ok(Route { instance, role, port }),
-        None => Err(Fault::Unavailable("the server of this instance, which does not run,")),
-    }
+    Ok((instance, role, found.ok_or(Fault::NotFound("instance"))?))
 }
 
 /// The instance of this kind of an app.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::Instance {
     let sealer = &world.ports.sealer;
-    let url = world.ports.site.instance_url(id, instance.app_id, instance.kind);
+    let url_of = |role| world.ports.site.service_url((id, instance.kind), instance.app_id, role);
     let service = |service: &Service| {
         let (state, health) = service.shown();
         wire::Service {
@@ -26,11 +26,7 @@ pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
             health,
             port: service.live.port,
             url: match service.role {
-                Role::Server => Some(url.clone()),
-                Role::Dashboard | Role::Storefront => {
-                    let (api_url, label) = (&world.ports.site.api_url, service.role.label());
-                    Some(format!("{api_url}/instances/{id}~{label}"))
-                }
+                role @ (Role::Server | Role::Dashboard | Role::Storefront) => Some(url_of(role)),
                 Role::DocumentDb | Role::SqlDb => None,
             },
             restarts: service.restarts,
@@ -65,7 +61,7 @@ pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
         stale: world.engine_health.is_unreachable(),
         created_at: instance.created_at,
         updated_at: instance.updated_at,
-        url,
+        url: url_of(Role::Server),
     }
 }
 

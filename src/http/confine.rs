@@ -1,0 +1,106 @@
+//! What an answer of an instance may say to a browser: an instance that is reached by a path shares the origin of
+//! the service with others, and no instance speaks for a domain.
+
+use actix_http::header::{self, HeaderMap, HeaderValue};
+use std::borrow::Cow;
+
+/// Keeps what an instance says to its own host, and to the paths below `prefix` of it. An empty prefix: the whole
+/// host belongs to the instance.
+pub fn confine(headers: &mut HeaderMap, prefix: &str) {
+    if !prefix.is_empty() {
+        for name in OF_THE_ORIGIN {
+            headers.remove(name);
+        }
+    }
+    if !headers.contains_key(header::SET_COOKIE) {
+        return;
+    }
+    let cookies: Vec<_> = headers.remove(header::SET_COOKIE).collect();
+    for cookie in cookies {
+        if let Ok(cookie) = HeaderValue::from_bytes(&confined(cookie.as_bytes(), prefix)) {
+            headers.append(header::SET_COOKIE, cookie);
+        }
+    }
+}
+
+/// Fields that apply to all paths of a host.
+const OF_THE_ORIGIN: [&str; 3] =
+    ["service-worker-allowed", "clear-site-data", "strict-transport-security"];
+
+/// A cookie for one host only, and below the prefix.
+fn confined<'a>(cookie: &'a [u8], prefix: &str) -> Cow<'a, [u8]> {
+    let mut parts = cookie.split(|byte| *byte == b';');
+    let is = |part: &[u8], name: &str| {
+        let end = part.iter().position(|byte| *byte == b'=').unwrap_or(part.len());
+        part.get(..end).is_some_and(|said| said.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    };
+    if prefix.is_empty() && !parts.clone().skip(1).any(|part| is(part, "domain")) {
+        return Cow::Borrowed(cookie);
+    }
+    let mut kept = parts.next().unwrap_or_default().to_vec();
+    let mut path: &[u8] = b"/";
+    for part in parts {
+        if is(part, "path") {
+            path = part.splitn(2, |byte| *byte == b'=').nth(1).unwrap_or_default().trim_ascii();
+        }
+        if !is(part, "domain") && (prefix.is_empty() || !is(part, "path")) {
+            kept.push(b';');
+            kept.extend(part);
+        }
+    }
+    if !prefix.is_empty() {
+        kept.extend(b"; Path=");
+        if !is_below(path, prefix.as_bytes()) {
+            kept.extend(prefix.as_bytes());
+        }
+        kept.extend(if path.starts_with(b"/") { path } else { b"/" });
+    }
+    Cow::Owned(kept)
+}
+
+fn is_below(path: &[u8], prefix: &[u8]) -> bool {
+    let rest = path.strip_prefix(prefix);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cookie(sent: &str, prefix: &str) -> String {
+        let mut headers = HeaderMap::new();
+        headers.append(header::SET_COOKIE, HeaderValue::from_str(sent).unwrap());
+        confine(&mut headers, prefix);
+        headers.get(header::SET_COOKIE).unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_cookie_is_for_one_host_and_below_the_path_of_the_instance() {
+        for (sent, of_host, of_path) in [
+            ("a=1", "a=1", "a=1; Path=/i/1/"),
+            ("a=1; Path=/; Secure", "a=1; Path=/; Secure", "a=1; Secure; Path=/i/1/"),
+            ("a=1; Path=/x; HttpOnly", "a=1; Path=/x; HttpOnly", "a=1; HttpOnly; Path=/i/1/x"),
+            ("a=1; path=/i/1/x", "a=1; path=/i/1/x", "a=1; Path=/i/1/x"),
+            ("a=1; Path=/i/12", "a=1; Path=/i/12", "a=1; Path=/i/1/i/12"),
+            ("a=1; Path=x", "a=1; Path=x", "a=1; Path=/i/1/"),
+            ("a=1; Domain=example.net; Secure", "a=1; Secure", "a=1; Secure; Path=/i/1/"),
+            ("a=1; DOMAIN = .example.net;Path=/", "a=1;Path=/", "a=1; Path=/i/1/"),
+            ("domain=x; Secure", "domain=x; Secure", "domain=x; Secure; Path=/i/1/"),
+        ] {
+            assert_eq!(cookie(sent, ""), of_host, "{sent}");
+            assert_eq!(cookie(sent, "/i/1"), of_path, "{sent}");
+        }
+    }
+
+    #[test]
+    fn only_an_instance_with_a_host_of_its_own_speaks_for_it() {
+        for (prefix, left) in [("", 3), ("/i/1", 0)] {
+            let mut headers = HeaderMap::new();
+            for name in OF_THE_ORIGIN {
+                headers.append(name.parse().unwrap(), HeaderValue::from_static("x"));
+            }
+            confine(&mut headers, prefix);
+            assert_eq!(headers.len(), left);
+        }
+    }
+}
