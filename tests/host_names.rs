@@ -127,6 +127,10 @@ fn an_instance_has_a_host_of_its_own_also_behind_caddy() {
         assert_eq!(browser.run_async(look), json!(["", 0]), "another host knows nothing of it");
         browser.open(&format!("http://{of_app}/parse/health"));
         assert_eq!(browser.run_async(look), json!(["a=1", 1]));
+        // By its path, it has no origin at all.
+        browser.open(&format!("{}{path}", service.url));
+        let origin = "const [done] = arguments; done(self.origin)";
+        assert_eq!(browser.run_async(origin), "null");
     }
 
     service.stop();

@@ -23,6 +23,15 @@ pub fn confine(headers: &mut HeaderMap, prefix: &str) {
     }
 }
 
+/// Takes the origin of the service from a page of an instance: where instances have host names, nobody needs it
+/// there, and its scripts could act as those of another instance.
+pub fn sandbox(headers: &mut HeaderMap) {
+    headers.append(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
+}
+
+/// Everything but the origin and what leads the browser away.
+const SANDBOX: &str = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
+
 /// Fields that apply to all paths of a host.
 const OF_THE_ORIGIN: [&str; 3] =
     ["service-worker-allowed", "clear-site-data", "strict-transport-security"];

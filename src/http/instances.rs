@@ -3,7 +3,7 @@
 
 use super::{
     Edge,
-    confine::confine,
+    confine::{confine, sandbox},
     proxy::{Forwarded, ProxyFault, Upstreams},
     reply, request,
 };
@@ -53,6 +53,7 @@ pub async fn pass(
     let Way { client, scheme, host } = Way::of(request.head(), edge);
     let Asked { target, path, prefix } = asked;
     let facts = Forwarded { client: &client, scheme, host: &host, prefix };
+    let has_names = edge.platform.world.ports.site.instance_domain.is_some();
     let mut again = true;
     loop {
         let port = match route(&edge.platform.world, target) {
@@ -63,6 +64,9 @@ pub async fn pass(
         let fault = match upstreams.forward(&mut request, to, path, &facts).await {
             Ok(mut answer) => {
                 confine(answer.headers_mut(), prefix);
+                if !prefix.is_empty() && has_names {
+                    sandbox(answer.headers_mut());
+                }
                 return answer;
             }
             Err(ProxyFault::NotConnected(_)) if again => {
