@@ -232,8 +232,9 @@ pub struct TemplateService {
     pub image_version: VersionName,
     /// Environment variables. `${secret.NAME}` stands for a secret that is generated for each
     /// instance. `${instance.id}`, `${instance.appId}` and `${instance.url}` stand for properties
-    /// of the instance, `${service.url}` for the base URL of functions, and
-    /// `${service.applicationId}` for the application id.
+    /// of the instance; `~dashboard` or `~storefront` after `${instance.url}` makes it the address of that
+    /// service. `${service.url}` stands for the base URL of functions, and `${service.applicationId}`
+    /// for the application id.
     #[serde(default)]
     pub env: Env,
     /// Variables that callers may replace, with the values that they have otherwise. Placeholders are

@@ -131,8 +131,8 @@ pub(crate) fn environment(
             Placeholder::Secret(name) => secrets.get(*name).cloned(),
             Placeholder::InstanceId => Some(owner.clone()),
             Placeholder::AppId => Some(instance.app_id.to_string()),
-            Placeholder::Url => {
-                Some(site.service_url((id, instance.kind), instance.app_id, Role::Server))
+            Placeholder::Url(role) => {
+                Some(site.service_url((id, instance.kind), instance.app_id, *role))
             }
             Placeholder::ServiceUrl => Some(site.functions_url()),
             Placeholder::ApplicationId => Some(site.installation.clone()),

@@ -1,5 +1,7 @@
 //! Placeholders `${…}` in the environment of a template. Each instance fills in its own values.
 
+use contract::instances::Role;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placeholder<'a> {
     /// `${secret.NAME}`: a secret that is generated with the instance.
@@ -8,8 +10,9 @@ pub enum Placeholder<'a> {
     InstanceId,
     /// `${instance.appId}`.
     AppId,
-    /// `${instance.url}`: the public address of the server.
-    Url,
+    /// `${instance.url}`: the public address of the server; with `~dashboard` or `~storefront` after it, that of
+    /// another service.
+    Url(Role),
     /// `${service.url}`: the base URL of this service's functions.
     ServiceUrl,
     /// `${service.applicationId}`: the application id that calls of this service's functions need.
@@ -31,7 +34,11 @@ pub fn pieces(value: &str) -> Result<Vec<Piece<'_>>, String> {
         if !text.is_empty() {
             pieces.push(Piece::Text(text));
         }
-        pieces.push(Piece::Fill(placeholder(name)?));
+        let (placeholder, left) = match placeholder(name)? {
+            Placeholder::Url(_) => url_of(left),
+            other => (other, left),
+        };
+        pieces.push(Piece::Fill(placeholder));
         rest = left;
     }
     if !rest.is_empty() {
@@ -40,11 +47,20 @@ pub fn pieces(value: &str) -> Result<Vec<Piece<'_>>, String> {
     Ok(pieces)
 }
 
+/// The address that a text after `${instance.url}` begins, and the rest of the text.
+fn url_of(after: &str) -> (Placeholder<'static>, &str) {
+    let named = [Role::Dashboard, Role::Storefront].into_iter().find_map(|role| {
+        let rest = after.strip_prefix('~')?.strip_prefix(role.label())?;
+        Some((Placeholder::Url(role), rest))
+    });
+    named.unwrap_or((Placeholder::Url(Role::Server), after))
+}
+
 fn placeholder(name: &str) -> Result<Placeholder<'_>, String> {
     match name {
         "instance.id" => Ok(Placeholder::InstanceId),
         "instance.appId" => Ok(Placeholder::AppId),
-        "instance.url" => Ok(Placeholder::Url),
+        "instance.url" => Ok(Placeholder::Url(Role::Server)),
         "service.url" => Ok(Placeholder::ServiceUrl),
         "service.applicationId" => Ok(Placeholder::ApplicationId),
         _ => match name.strip_prefix("secret.") {
@@ -80,6 +96,12 @@ mod tests {
         });
         assert_eq!(filled, "postgres://svc:<sql>@sqldb/a?b=ins$");
         assert_eq!(pieces("").unwrap(), []);
+        let urls =
+            fill("${instance.url}/x ${instance.url}~storefront/x ${instance.url}~s", |p| match p {
+                Placeholder::Url(role) => Some(role.label().to_owned()),
+                _ => None,
+            });
+        assert_eq!(urls, "server/x storefront/x server~s");
         for wrong in ["${secret.}", "${x}", "${secret.a", "${secret.a b}", "${}"] {
             assert!(pieces(wrong).is_err(), "{wrong}");
         }
