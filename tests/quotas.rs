@@ -194,7 +194,7 @@ fn instances_count_their_services_and_backups_their_bytes() {
 fn the_memory_of_the_machine_is_promised_to_one_of_sixteen_callers() {
     let test = "the_memory_of_the_machine_is_promised_to_one_of_sixteen_callers";
     let Some(engine) = engine(test) else { return };
-    let service = engine.service(&[("SVC_MEMORY_OVERCOMMIT", "0.1")]);
+    let service = engine.service(&[("SVC_MEMORY_OVERCOMMIT", "0.5")]);
     let admin = service.administrator();
     let promised = || {
         let params = json!({"quota": "instanceMemory"});
@@ -216,9 +216,11 @@ fn the_memory_of_the_machine_is_promised_to_one_of_sixteen_callers() {
     assert!(over(refused[0]).contains("this server has promised"), "{:?}", refused[0]);
     assert!(promised()["used"].as_u64().unwrap() <= limit);
 
-    let refused = create("Fast".to_owned(), json!({"memoryMb": 128, "cpus": 64}));
-    assert_eq!(refused.status, 400, "{refused:?}");
-    assert!(refused.body["error"].as_str().unwrap().contains("the processors of this server"));
+    if std::thread::available_parallelism().unwrap().get() < 64 {
+        let refused = create("Fast".to_owned(), json!({"memoryMb": 128, "cpus": 64}));
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(refused.body["error"].as_str().unwrap().contains("the processors of this server"));
+    }
 
     let id = &made[0].body["result"]["id"];
     let params = json!({"instanceId": id, "deleteData": true});

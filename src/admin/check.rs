@@ -142,7 +142,7 @@ impl RecordVisitor for All<'_> {
                 (End::WithKey, Err(_)) => {
                     return findings.push(Finding(format!("{} has no valid key", record_key())));
                 }
-                (End::At(_) | End::WhenUsed | End::Never, _) => return,
+                (End::At(_) | End::WhenUsed | End::Archived | End::Never, _) => return,
             };
             // The resources were visited before.
             if !g.known.contains(&parent) {

@@ -26,6 +26,7 @@ pub fn confine(headers: &mut HeaderMap, prefix: &str) {
 /// Takes the origin of the service from a page of an instance: where instances have host names, nobody needs it
 /// there, and its scripts could act as those of another instance.
 pub fn sandbox(headers: &mut HeaderMap) {
+    headers.remove(header::SET_COOKIE);
     headers.append(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
 }
 
@@ -33,8 +34,10 @@ pub fn sandbox(headers: &mut HeaderMap) {
 const SANDBOX: &str = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
 
 /// Fields that apply to all paths of a host.
-const OF_THE_ORIGIN: [&str; 3] =
-    ["service-worker-allowed", "clear-site-data", "strict-transport-security"];
+const OF_THE_ORIGIN: [&str; 2] = ["service-worker-allowed", "strict-transport-security"];
+
+/// Browsers ignore a longer path of a cookie, in bytes (RFC 6265bis), and would take one above the prefix.
+const LONGEST_PATH: usize = 1024;
 
 /// A cookie for one host only, and below the prefix.
 fn confined<'a>(cookie: &'a [u8], prefix: &str) -> Cow<'a, [u8]> {
@@ -59,17 +62,17 @@ fn confined<'a>(cookie: &'a [u8], prefix: &str) -> Cow<'a, [u8]> {
     }
     if !prefix.is_empty() {
         kept.extend(b"; Path=");
-        if !is_below(path, prefix.as_bytes()) {
-            kept.extend(prefix.as_bytes());
-        }
-        kept.extend(if path.starts_with(b"/") { path } else { b"/" });
+        kept.extend(below(path, prefix.as_bytes()));
     }
     Cow::Owned(kept)
 }
 
-fn is_below(path: &[u8], prefix: &[u8]) -> bool {
-    let rest = path.strip_prefix(prefix);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+/// The path below the prefix, without a slash at its end: the address of an instance has none.
+fn below(path: &[u8], prefix: &[u8]) -> Vec<u8> {
+    let rest = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
+    let rest = rest.unwrap_or(if path.starts_with(b"/") { path } else { b"" });
+    let all = [prefix, rest.strip_suffix(b"/").unwrap_or(rest)].concat();
+    if all.len() > LONGEST_PATH { prefix.to_vec() } else { all }
 }
 
 #[cfg(test)]
@@ -86,24 +89,26 @@ mod tests {
     #[test]
     fn a_cookie_is_for_one_host_and_below_the_path_of_the_instance() {
         for (sent, of_host, of_path) in [
-            ("a=1", "a=1", "a=1; Path=/i/1/"),
-            ("a=1; Path=/; Secure", "a=1; Path=/; Secure", "a=1; Secure; Path=/i/1/"),
+            ("a=1", "a=1", "a=1; Path=/i/1"),
+            ("a=1; Path=/; Secure", "a=1; Path=/; Secure", "a=1; Secure; Path=/i/1"),
             ("a=1; Path=/x; HttpOnly", "a=1; Path=/x; HttpOnly", "a=1; HttpOnly; Path=/i/1/x"),
             ("a=1; path=/i/1/x", "a=1; path=/i/1/x", "a=1; Path=/i/1/x"),
             ("a=1; Path=/i/12", "a=1; Path=/i/12", "a=1; Path=/i/1/i/12"),
-            ("a=1; Path=x", "a=1; Path=x", "a=1; Path=/i/1/"),
-            ("a=1; Domain=example.net; Secure", "a=1; Secure", "a=1; Secure; Path=/i/1/"),
-            ("a=1; DOMAIN = .example.net;Path=/", "a=1;Path=/", "a=1; Path=/i/1/"),
-            ("domain=x; Secure", "domain=x; Secure", "domain=x; Secure; Path=/i/1/"),
+            ("a=1; Path=x", "a=1; Path=x", "a=1; Path=/i/1"),
+            ("a=1; Domain=example.net; Secure", "a=1; Secure", "a=1; Secure; Path=/i/1"),
+            ("a=1; DOMAIN = .example.net;Path=/", "a=1;Path=/", "a=1; Path=/i/1"),
+            ("domain=x; Secure", "domain=x; Secure", "domain=x; Secure; Path=/i/1"),
         ] {
             assert_eq!(cookie(sent, ""), of_host, "{sent}");
             assert_eq!(cookie(sent, "/i/1"), of_path, "{sent}");
         }
+        let long = format!("a=1; Path=/{}", "x".repeat(1020));
+        assert_eq!(cookie(&long, "/i/1"), "a=1; Path=/i/1", "browsers ignore longer paths");
     }
 
     #[test]
     fn only_an_instance_with_a_host_of_its_own_speaks_for_it() {
-        for (prefix, left) in [("", 3), ("/i/1", 0)] {
+        for (prefix, left) in [("", 2), ("/i/1", 0)] {
             let mut headers = HeaderMap::new();
             for name in OF_THE_ORIGIN {
                 headers.append(name.parse().unwrap(), HeaderValue::from_static("x"));

@@ -26,7 +26,10 @@ impl Asked {
     /// A request to a host below the domain of instances. Nothing else answers there.
     pub fn by_host(request: &Request, edge: &Edge) -> Option<Asked> {
         let domain = edge.platform.world.ports.site.instance_domain.as_ref()?;
-        let target = domain.target(&Way::of(request.head(), edge).host)?;
+        // A proxy that sets only `Host` passes on any other name that its client sent.
+        let host = request.head().headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let by_host = host.and_then(|host| domain.target(host));
+        let target = by_host.or_else(|| domain.target(&Way::of(request.head(), edge).host))?;
         let path = request.uri().path_and_query().map_or("/", |all| all.as_str()).to_owned();
         Some(Asked { target, path, prefix: String::new() })
     }

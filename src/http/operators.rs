@@ -55,8 +55,10 @@ pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespo
 pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     let peer = request::peer(req.head());
     let known = &edge.platform.settings.master_key_addresses;
-    if !known.contains(&peer) && !edge.shared.trusted_proxies.contains(&peer) {
-        let why = "this needs an address of SVC_MASTER_KEY_ADDRESSES or SVC_TRUSTED_PROXIES";
+    let is_known = known.contains(&peer) || edge.shared.trusted_proxies.contains(&peer);
+    if !is_known || request::is_forwarded(&req.head().headers) {
+        let why = "only a proxy itself asks this, from an address of SVC_MASTER_KEY_ADDRESSES or \
+                   SVC_TRUSTED_PROXIES";
         return reply::refuse(req.head(), &edge, Fault::Unauthenticated(why.into()));
     }
     let asked = web::Query::<Domain>::from_query(req.query_string());

@@ -80,7 +80,8 @@ pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
     find_origin(&head.headers, peer(head), &edge.shared.trusted_proxies)
 }
 
-fn is_forwarded(headers: &HeaderMap) -> bool {
+/// Whether a proxy forwarded a request.
+pub fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDING.iter().any(|name| headers.contains_key(name))
 }
 

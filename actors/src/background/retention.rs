@@ -13,7 +13,7 @@ use futures_util::{
     future::{LocalBoxFuture, ready},
     stream,
 };
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 use store::Change;
 
 /// How many resources of a kind are told at the same time.
@@ -23,7 +23,7 @@ const BATCH: usize = 1_000;
 
 /// Removes everything whose retention is over. After a jump of the clock, nothing is removed. Returns the faults
 /// of the parts that failed.
-pub async fn apply(world: &World) -> Vec<Fault> {
+pub async fn apply(world: &Arc<World>) -> Vec<Fault> {
     let mut faults = Vec::new();
     faults.extend(archive_audit_log(world).await.err());
     for remove in removals(world) {
@@ -43,14 +43,14 @@ fn over_before(world: &World, retention: Retention) -> Result<Option<Timestamp>,
 type Removal<'a> = LocalBoxFuture<'a, Result<(), Fault>>;
 
 /// For each kind: the removal of its resources.
-fn removals(world: &World) -> Vec<Removal<'_>> {
+fn removals(world: &Arc<World>) -> Vec<Removal<'_>> {
     let mut removals = Removals { world, all: Vec::new() };
     let Ok(()) = table::visit(&mut removals);
     removals.all
 }
 
 struct Removals<'a> {
-    world: &'a World,
+    world: &'a Arc<World>,
     all: Vec<Removal<'a>>,
 }
 
@@ -70,7 +70,7 @@ impl KindVisitor for Removals<'_> {
 }
 
 /// Tells the owners of the resources of a kind of which something was kept long enough.
-async fn tell_owners<R: Owned>(world: &World, retention: Retention) -> Result<(), Fault> {
+async fn tell_owners<R: Owned>(world: &Arc<World>, retention: Retention) -> Result<(), Fault> {
     let Some(before) = over_before(world, retention)? else { return Ok(()) };
     let mut over = world.store.before::<R>(&Retained(retention, before));
     while let Some(ids) = over.next_keys().await? {
@@ -80,19 +80,29 @@ async fn tell_owners<R: Owned>(world: &World, retention: Retention) -> Result<()
     Ok(())
 }
 
-/// A record that cannot be read is passed over.
-async fn tell<R: Owned>(world: &World, id: R::Key, (retention, before): (Retention, Timestamp)) {
+/// Tells an owner, which removes what is not needed: that is looked up again with the decision. A record that cannot
+/// be read is passed over.
+async fn tell<R: Owned>(
+    world: &Arc<World>,
+    id: R::Key,
+    (retention, before): (Retention, Timestamp),
+) {
     let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
-    let told = match R::is_needed(id, &seen.state, world) {
-        Ok(true) => return,
-        Ok(false) => {
+    let told = match R::unneeded(id, &seen.state, world) {
+        Ok(None) => return,
+        Ok(Some(_)) => {
+            let host = world.clone();
+            let rider = move |state: &R::State| R::unneeded(id, state, &host)?.ok_or(Fault::Stale);
             let input = Input::RetentionOver(retention, before);
-            world.to::<R>(id).tell_if_there(input).await.map(drop)
+            world.to::<R>(id).ask_with(input, Arc::new(rider)).await.map(drop)
         }
         Err(fault) => Err(fault),
     };
-    if let Err(fault) = told {
-        tracing::warn!(%id, error = %fault, "what was kept long enough was not removed; the next look tries again");
+    match told {
+        Ok(()) | Err(Fault::NotFound(_) | Fault::Stale) => {}
+        Err(fault) => {
+            tracing::warn!(%id, error = %fault, "what was kept long enough was not removed; the next look tries again");
+        }
     }
 }
 
@@ -103,7 +113,8 @@ async fn archive_audit_log(world: &World) -> Result<(), Fault> {
         let mut batch: Option<(String, Vec<u8>)> = None;
         let mut change = Change::new();
         for found in world.store.from_first::<Event>().take(BATCH) {
-            let (key, event) = found?;
+            // One that cannot be read stays, and is in the log.
+            let Ok((key, event)) = found else { continue };
             let day = event.0.at.day();
             let is_of_batch = batch.as_ref().is_none_or(|(first, _)| *first == day);
             if event.0.at >= before || !is_of_batch {

@@ -23,7 +23,7 @@ use futures_util::{
     future::{LocalBoxFuture, join_all, join3, ready},
     stream,
 };
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 /// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
@@ -89,7 +89,7 @@ pub async fn sweep(platform: &Platform) {
     join3(kinds, forget_expired(platform), apply_retention(&platform.world)).await;
 }
 
-async fn apply_retention(world: &World) {
+async fn apply_retention(world: &Arc<World>) {
     retention::apply(world).await.into_iter().for_each(|fault| log(Err(fault)));
 }
 

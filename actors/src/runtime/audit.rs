@@ -12,7 +12,7 @@ pub struct Event(pub AuditEvent);
 
 impl SideRecord for Event {
     fn end(&self) -> End {
-        End::Never
+        End::Archived
     }
 
     fn index(&self) -> Entries<Self> {

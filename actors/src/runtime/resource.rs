@@ -162,9 +162,13 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Ok(Step::keep())
     }
 
-    /// Whether another record needs what has ended, so that it stays beyond its retention.
-    fn is_needed(_id: Self::Key, _state: &Self::State, _host: &Self::Host) -> Result<bool, Fault> {
-        Ok(false)
+    /// What must still hold when that is removed. `None`: another record needs it, so it stays.
+    fn unneeded(
+        _id: Self::Key,
+        _state: &Self::State,
+        _host: &Self::Host,
+    ) -> Result<Option<Change>, Fault> {
+        Ok(Some(Change::new()))
     }
 
     /// What a change of the state tells webhooks. [`Host::outgoing`] asks for it, and only while there are

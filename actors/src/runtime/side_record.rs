@@ -38,7 +38,9 @@ pub enum End {
     At(Timestamp),
     /// Whoever needs it last.
     WhenUsed,
-    /// Nothing: there is one such record, or the record is kept.
+    /// The retention, after the record was archived.
+    Archived,
+    /// Nothing: there is one such record.
     Never,
 }
 
@@ -46,7 +48,7 @@ impl End {
     fn time(&self) -> Option<Timestamp> {
         match self {
             End::At(time) => Some(*time),
-            End::With(_) | End::WithKey | End::WhenUsed | End::Never => None,
+            End::With(_) | End::WithKey | End::WhenUsed | End::Archived | End::Never => None,
         }
     }
 }

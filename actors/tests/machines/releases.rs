@@ -39,6 +39,13 @@ fn release(state: ReleaseState) -> releases::State {
     )
 }
 
+/// The release that a rollback goes to.
+fn other() -> Snapshot<Releases> {
+    let mut state = release(ReleaseState::Superseded);
+    state.release.id = Id::of(Ulid(6));
+    Arc::new(Stored::after(None, Kept::at_rest(state)))
+}
+
 fn current(release: u128) -> Snapshot<Current> {
     let record = Current { release: Id::of(Ulid(release)), since: Timestamp::from_millis(0) };
     Arc::new(Stored::after(None, record))
@@ -171,11 +178,11 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
         Event::Supersede => Input::Command(Command::Follow(current(6))),
         Event::RollBack => {
             let restore = vec![Id::of(Ulid(98))];
-            Input::Command(Command::RollBack { to: Id::of(Ulid(6)), current: current(7), restore })
+            Input::Command(Command::RollBack { to: other(), current: current(7), restore })
         }
         Event::RollBackAsStranger => {
             let restore = vec![];
-            Input::Command(Command::RollBack { to: Id::of(Ulid(6)), current: current(99), restore })
+            Input::Command(Command::RollBack { to: other(), current: current(99), restore })
         }
         Event::Reinstate => Input::Command(Command::Follow(current(7))),
         Event::Told(other) => Input::Outcome(Outcome::Told(Id::of(Ulid(other)))),

@@ -49,7 +49,7 @@ async fn ends(world: &Arc<World>, id: DeploymentId, end: DeploymentState) {
 }
 
 /// Days pass without work, and what was kept long enough is removed.
-async fn later(world: &World, clock: &ManualClock, days: u32) {
+async fn later(world: &Arc<World>, clock: &ManualClock, days: u32) {
     clock.advance(DAY * days);
     assert!(apply(world).await.is_empty());
 }

@@ -202,8 +202,8 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
             "upgrade" => says_upgrade,
             "content-length" => says_length,
             "set-cookie" => !is_of_the_dashboard(value.as_bytes()),
-            // It would lead clients past the service.
-            "alt-svc" => false,
+            // They lead clients past the service, or clear what is of the whole domain.
+            "alt-svc" | "clear-site-data" => false,
             _ => !is_of_one_hop(known) && !is_listed(&listed, known),
         };
         if passes {

@@ -113,10 +113,13 @@ async fn round(
         }
     };
     world.engine_health.set_reachable();
-    if sample.is_some()
-        && let Ok(about) = world.ports.engine.about().await
-    {
-        world.engine_health.set_about(about);
+    if sample.is_some() {
+        match world.ports.engine.about().await {
+            Ok(about) => world.engine_health.set_about(about),
+            Err(e) => {
+                tracing::warn!(error = %e, "the engine does not say what its machine has, so it is not known what may be promised of it");
+            }
+        }
     }
     let instances = match instances(world) {
         Ok(instances) => instances,

@@ -123,7 +123,10 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
     if took == takes {
         return Ok(Change::new());
     }
-    let mut change = promised(world, &took, &takes, limits);
+    // What an instance had before it was deleted was promised once, and its owner can free nothing of it.
+    let comes_back = before.is_some() && took.is_empty();
+    let counts = if comes_back { LimitsCount::No } else { limits };
+    let mut change = promised(world, &took, &takes, counts);
     let of = |state: Option<&R::State>, uses: &Uses| match state.filter(|_| !uses.is_empty()) {
         Some(state) => R::organization(id, state, &world.store),
         None => Ok(None),
@@ -171,7 +174,9 @@ fn to_promise(world: &World) -> Option<BTreeMap<Quota, u64>> {
     let times = |amount: f64, times: f64| (amount * times) as u64;
     let memory = times(about.memory as f64, overcommit.memory);
     let cpus = times(f64::from(about.cpus) * 1000.0, overcommit.cpus);
-    Some(BTreeMap::from([(Quota::InstanceMemory, memory), (Quota::InstanceCpus, cpus)]))
+    let most = [(Quota::InstanceMemory, memory), (Quota::InstanceCpus, cpus)];
+    // An engine that does not tell has none.
+    Some(most.into_iter().filter(|(_, most)| *most > 0).collect())
 }
 
 /// What is promised of the machine, and what may be.

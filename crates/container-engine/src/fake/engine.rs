@@ -26,7 +26,7 @@ impl Engine for Fake {
     async fn about(&self) -> Result<About, EngineError> {
         self.perform(Operation::About, |_| {
             let (version, api) = ("fake".to_owned(), "1.41".to_owned());
-            Ok(About { version, api, memory: 1 << 40, cpus: 256 })
+            Ok(About { version, api, memory: 1 << 50, cpus: 1 << 20 })
         })
         .await
     }

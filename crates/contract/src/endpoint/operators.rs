@@ -27,7 +27,8 @@ edge_endpoints! {
     /// Whether there is a service of an instance with the host name `domain`, for a proxy that gets
     /// certificates when they are needed.
     ///
-    /// It needs an address that may use the master key, or that of a trusted proxy.
+    /// It needs an address that may use the master key, or that of a trusted proxy, and answers no request that
+    /// a proxy forwarded.
     "certificateQuestion": Get "/certificates/ask" => CertificateQuestion
     {
         access: Anyone,

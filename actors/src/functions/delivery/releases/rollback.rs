@@ -15,7 +15,7 @@ use crate::{
         },
         world::World,
     },
-    runtime::pagination,
+    runtime::{pagination, store::get},
 };
 use contract::{
     Fault, Limit, ReleaseId, Serves,
@@ -64,15 +64,16 @@ impl Serves<RollbackRelease> for Platform {
         let in_stores = withdrawn(release).map(|p| p.id).collect::<Vec<_>>();
         poll(&self.world, &in_stores).await?;
         let release = read_release(&self.world, release.id)?;
+        let target = to.as_ref().map(|to| get::<Releases>(&self.world.store, to.id)).transpose()?;
         let plan = plan(&self.world, &release, to.as_ref())?;
         if p.dry_run {
             return Ok(Rollback { release, dry_run: true, plan });
         }
         let restore = plan.iter().filter(|step| step.release_id != release.id);
         let restore: Vec<_> = restore.map(|step| step.publication_id).collect();
-        let command = match (current, &to) {
+        let command = match (current, target) {
             (Some(current), Some(to)) => {
-                Command::RollBack { to: to.id, current, restore: restore.clone() }
+                Command::RollBack { to, current, restore: restore.clone() }
             }
             (current, _) => Command::Withdraw(current),
         };

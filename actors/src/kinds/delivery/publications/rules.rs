@@ -23,7 +23,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use store::Snapshot;
+use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Publications;
@@ -175,8 +175,8 @@ impl Resource for Publications {
     }
 
     /// A publication stays as long as its release.
-    fn is_needed(_: PublicationId, state: &State, world: &World) -> Result<bool, Fault> {
-        world.follows(&state.publication)
+    fn unneeded(_: PublicationId, state: &State, world: &World) -> Result<Option<Change>, Fault> {
+        Ok((!world.follows(&state.publication)?).then(Change::new))
     }
 
     fn events(

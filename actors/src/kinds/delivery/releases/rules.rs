@@ -1,7 +1,10 @@
 //! The rules of a release:
 //! `draft → publishing → published | partiallyPublished | failed`, `superseded`, `rolledBack`.
 
-use super::{current::Current, transitions::create};
+use super::{
+    current::Current,
+    transitions::{create, remove_unneeded},
+};
 use crate::{
     kinds::{delivery::artifacts::Artifacts, people::apps::Apps, world::World},
     runtime::{
@@ -22,12 +25,12 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
-use store::{Entries, Snapshot};
+use store::{Change, Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Releases;
 
-/// The releases of a channel that stay beyond their retention.
+/// How many releases of a channel that users got stay beyond their retention.
 const LATEST_OF_CHANNEL: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,9 +133,10 @@ pub enum Command {
     /// The channel's pointer moved: become current or superseded, as the pointer says. Stale if the
     /// pointer changed since it was read.
     Follow(Snapshot<Current>),
-    /// Roll this release back, and make the release `to` current.
+    /// Roll this release back, and make another release current.
     RollBack {
-        to: ReleaseId,
+        /// Unchanged since it was read.
+        to: Snapshot<Releases>,
         /// The channel's pointer as it was read.
         current: Snapshot<Current>,
         /// The publications of the release `to` that are offered again.
@@ -253,21 +257,35 @@ impl Resource for Releases {
 
     fn on_retention_over(
         state: State,
-        at: &Moment<Self>,
+        _: &Moment<Self>,
         _: Retention,
     ) -> Result<Step<Self>, Fault> {
-        state.on_command(at, Command::Remove)
+        Ok(remove_unneeded(&state.release))
     }
 
-    /// The latest releases of each channel stay, so that a rollback has where to go.
-    fn is_needed(id: ReleaseId, state: &State, world: &World) -> Result<bool, Fault> {
-        let channel = ReleaseIndex::of_channel(&state.release);
-        for found in world.store.newest(&channel, None).keys().take(LATEST_OF_CHANNEL) {
-            if found? == id {
-                return Ok(true);
+    /// The current release of a channel stays, and so do the latest that users got, so that a rollback has where
+    /// to go.
+    fn unneeded(id: ReleaseId, state: &State, world: &World) -> Result<Option<Change>, Fault> {
+        let release = &state.release;
+        let key = Current::key(release.app_id, &release.channel);
+        let current = world.store.get::<Current>(&key)?;
+        if current.as_ref().is_some_and(|current| current.release == id) {
+            return Ok(None);
+        }
+        let mut latest = 0;
+        for found in world.store.newest(&ReleaseIndex::of_channel(release), None) {
+            let (other, seen) = found?;
+            latest += usize::from(seen.release.published_at.is_some());
+            match latest {
+                _ if other == id && release.published_at.is_some() => return Ok(None),
+                LATEST_OF_CHANNEL => break,
+                _ => {}
             }
         }
-        Ok(false)
+        Ok(Some(match current {
+            Some(current) => Change::new().require::<Current>(&key, &current),
+            None => Change::new().require_absent::<Current>(&key),
+        }))
     }
 
     fn index(State { release, .. }: &State) -> Entries<Self> {

@@ -34,7 +34,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use store::{Entries, Snapshot};
+use store::{Change, Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Deployments;
@@ -274,9 +274,10 @@ impl Resource for Deployments {
     }
 
     /// A rollback can restore the deployments of the history.
-    fn is_needed(id: DeploymentId, state: &State, world: &World) -> Result<bool, Fault> {
+    fn unneeded(id: DeploymentId, state: &State, world: &World) -> Result<Option<Change>, Fault> {
         let history = world.store.get::<DeploymentHistory>(&state.service())?;
-        Ok(history.is_some_and(|history| history.latest.contains(&id)))
+        let restores = history.is_some_and(|history| history.latest.contains(&id));
+        Ok((!restores).then(Change::new))
     }
 
     fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

@@ -83,7 +83,7 @@ impl State {
             (
                 R::Published | R::PartiallyPublished | R::Publishing,
                 Command::RollBack { to, current, restore },
-            ) => self.roll_back(at.now, to, &current, &restore),
+            ) => self.roll_back(at.now, &to, &current, &restore),
             (R::Publishing, Command::Withdraw(None)) => self.withdraw_unseen(),
             (
                 R::Published | R::PartiallyPublished | R::Publishing,
@@ -334,11 +334,13 @@ pub(crate) fn merged(before: &StoreOptions, chosen: Option<StoreOptions>) -> Sto
 
 fn remove(release: &Release) -> Step<Releases> {
     let key = Current::key(release.app_id, &release.channel);
-    let also = release.artifact_ids.iter().fold(
-        Change::new().merge::<Current>(&key, release.id),
-        |change, artifact| {
-            change.merge::<ArtifactRefs>(artifact, ArtifactRefsDelta::Remove(release.id))
-        },
-    );
-    Step::remove().also(also)
+    remove_unneeded(release).also(Change::new().merge::<Current>(&key, release.id))
+}
+
+/// Removes a release that is not current.
+pub(super) fn remove_unneeded(release: &Release) -> Step<Releases> {
+    let let_go = |change: Change, artifact| {
+        change.merge::<ArtifactRefs>(artifact, ArtifactRefsDelta::Remove(release.id))
+    };
+    Step::remove().also(release.artifact_ids.iter().fold(Change::new(), let_go))
 }

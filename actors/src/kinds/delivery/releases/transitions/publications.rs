@@ -9,7 +9,7 @@ use crate::{
     runtime::resource::{Moment, Step},
 };
 use contract::{
-    Fault, PublicationId, ReleaseId, Timestamp,
+    Fault, PublicationId, Timestamp,
     releases::{Publication, PublicationState as S, ReleaseState, Target},
 };
 use store::{Change, Stored};
@@ -118,20 +118,22 @@ impl State {
     pub(super) fn roll_back(
         mut self,
         now: Timestamp,
-        to: ReleaseId,
+        to: &Stored<Releases>,
         current: &Stored<Current>,
         restore: &[PublicationId],
     ) -> Result<Step<Releases>, Fault> {
         self.is_current(current)?;
         self.is_handed_over()?;
         let key = Current::key(self.release.app_id, &self.release.channel);
-        let pointer = Current { release: to, since: now };
+        let id = to.state.release.id;
+        let pointer = Current { release: id, since: now };
         let also = Change::new().replace::<Current>(&key, Some(current), pointer);
+        let also = also.require::<Releases>(&id, to);
         self.take_back();
-        self.release.rolled_back_to = Some(to);
+        self.release.rolled_back_to = Some(id);
         self.close_install_page(now);
         self.requests.extend(restore.iter().map(|id| PublicationRequest::Restore(*id)));
-        self.to_tell.push(to);
+        self.to_tell.push(id);
         Ok(Step::put(self).also(also))
     }
 
