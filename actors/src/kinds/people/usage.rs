@@ -37,6 +37,7 @@ const COUNTED: &str = "usage";
 pub fn machine() -> OrganizationId {
     OrganizationId::of(Ulid(0))
 }
+
 /// What is promised of the machine.
 const OF_MACHINE: [Quota; 2] = [Quota::InstanceMemory, Quota::InstanceCpus];
 
