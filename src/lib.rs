@@ -34,8 +34,10 @@
 
 pub mod adapters;
 pub mod admin;
+mod apps;
 pub mod config;
 pub mod http;
+mod listen;
 pub mod process;
 pub mod secrets;
 pub mod serve;

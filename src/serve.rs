@@ -1,27 +1,18 @@
 //! `svc serve`: starts the server, and closes the store when the server stops.
 
 use crate::{
-    config::{ServeArgs, network::is_local},
-    http::{
-        self, ConnectionPermit, Edge, Shared,
-        dashboard::Pages,
-        fast_path,
-        paced::Paced,
-        proxy::{HalfClose, Watched},
-    },
+    apps::{Apps, start_router},
+    config::ServeArgs,
+    http::{Shared, tls::Tls},
+    listen::{Connect, Listener, Plain},
     process, secrets,
     stop::{Signals, Stop},
     telemetry,
     wiring::{self, Wired},
 };
 use actix::Addr;
-use actix_http::{
-    Extensions, HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError,
-};
-use actix_rt::{Arbiter, System, net::TcpStream};
-use actix_server::{Server, ServerBuilder};
-use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
-use actix_web::{App, dev::AppConfig, web};
+use actix_rt::{Arbiter, System};
+use actix_server::Server;
 use actors::{
     background::{
         fan_out::FanOut,
@@ -29,43 +20,20 @@ use actors::{
         sweeper::Sweeper,
     },
     call::{platform::Platform, router::Router},
-    runtime::guard::Guard,
 };
-use contract::Fault;
-use futures_util::future::{join, try_join_all};
-use rustix::net::Shutdown;
-use std::{
-    net::{IpAddr, SocketAddr},
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use futures_util::future::{join_all, select_all, try_join_all};
+use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
-use url::Url;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
-/// How long running calls may take to end after the service stops, in seconds.
-const STOP_WITHIN: u64 = 30;
 /// How long the owners and the long calls may take to end after that.
 const WORK_ENDS_WITHIN: Duration = Duration::from_secs(5);
-/// How long a client may take to send its headers.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-
 /// How much of a connection is read before a handler takes it, in bytes. Forms are small, and their
 /// senders wait for a person anyway.
 const PIECE_OF_A_FORM: usize = 16 << 10;
 /// The same for the service, to which large files come fast.
 const PIECE: usize = 64 << 10;
-
-/// How long the server keeps reading a connection after an early refusal. Closing it at once would
-/// reset the connection, and a client that is still sending would never see the answer.
-const LINGER: Duration = Duration::from_secs(5);
-/// How long a connection may stay idle between two requests.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// How the server ended.
 enum Ended {
@@ -88,52 +56,32 @@ pub fn run(args: &ServeArgs) -> Result<(), String> {
 }
 
 async fn serve(args: &ServeArgs) -> Result<Ended, String> {
+    args.tls.check(&args.network)?;
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
-    let Wired { platform, vault, dumps, folders, first_start_token } =
-        wiring::start(args, &handles).await?;
+    let wired = Arc::new(wiring::start(args, &handles).await?);
+    let platform = wired.platform.clone();
     start_background(args, &platform);
-    let shared = Arc::new(shared(args)?);
+    let shared =
+        Arc::new(Shared::new(args, process::room_for_connections(), wired.proofs.clone())?);
     let workers = args
         .network
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     let long_calls = LongCalls::start(&platform, workers.div_ceil(2)).await?;
-    let (app_platform, app_shared) = (platform.clone(), shared.clone());
-    // The state of one worker, with a router of its own.
-    let edge = move |router: Router| {
-        let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
-        Edge {
-            platform: app_platform.clone(),
-            router: start_router(&app_platform, &name, router),
-            vault: vault.clone(),
-            dumps: dumps.clone(),
-            folders: folders.clone(),
-            shared: app_shared.clone(),
-        }
-    };
-    let listener = |option, address, piece, connect: Connect| {
-        let shared = shared.clone();
-        Listener { option, address, piece, connect, workers, shared }
-    };
-    let (to_pages, to_calls) = (args.network.dashboard_listen, args.network.listen);
-    let to_pages =
-        listener("--dashboard-listen", to_pages, PIECE_OF_A_FORM, Shared::connect_to_dashboard);
-    let pages = serve_pages(args, &platform, edge.clone(), to_pages)?;
-    let to_calls = listener("--listen", to_calls, PIECE, Shared::connect);
-    let calls = serve_calls(&platform, edge, long_calls.routers, to_calls)?;
-    let (stop_pages, stop_calls) = (pages.handle(), calls.handle());
-    actix_rt::spawn(pages);
-    let mut calls = actix_rt::spawn(calls);
+    let apps = Apps::new(args, wired.clone(), shared.clone(), long_calls.routers)?;
+    let servers = listen(args, &wired, &apps, &shared, workers)?;
+    let stops: Vec<_> = servers.iter().map(Server::handle).collect();
+    let ended = select_all(servers.into_iter().map(actix_rt::spawn));
     let signals = Signals::hear()?;
-    announce(args, &platform.settings.application_id, first_start_token.as_deref())?;
+    announce(args, &platform.settings.application_id, wired.first_start_token.as_deref())?;
     let why = tokio::select! {
         why = signals.reason_to_stop(&platform) => Ok(why),
-        failed = &mut calls => Err(format!("the server ended by itself: {failed:?}")),
+        (failed, ..) = ended => Err(format!("the server ended by itself: {failed:?}")),
     };
     platform.world.stop();
     let is_graceful = !matches!(why, Ok(Stop::AtOnce));
-    join(stop_calls.stop(is_graceful), stop_pages.stop(is_graceful)).await;
+    join_all(stops.iter().map(|server| server.stop(is_graceful))).await;
     tracing::info!("stopping: closing the store");
     end(owners.into_iter().chain(long_calls.threads).collect(), &platform).await;
     platform.world.store.raw().close();
@@ -149,53 +97,36 @@ fn start_background(args: &ServeArgs, platform: &Platform) {
     InstanceReconciler::start(platform.world.clone(), intervals);
 }
 
-/// Serves the dashboard.
-fn serve_pages(
+/// Listens for people, for programs, and for both over TLS.
+fn listen(
     args: &ServeArgs,
-    platform: &Platform,
-    edge: impl Fn(Router) -> Edge + Send + Clone + 'static,
-    listener: Listener,
-) -> Result<Server, String> {
-    let (url, api_url) = (args.network.dashboard_url()?, args.network.api_url());
-    let settings = dashboard::Settings {
-        keeps_sessions: url.scheme() == "https" || is_local(&url),
-        is_only_here: Url::parse(&api_url).is_ok_and(|url| is_local(&url)),
-        url,
-        api_url,
-        application_id: platform.settings.application_id.clone(),
-        sends_mail: args.messages.mail_url.is_some(),
-        registration: platform.world.ports.site.registration,
+    wired: &Wired,
+    apps: &Apps,
+    shared: &Arc<Shared>,
+    workers: usize,
+) -> Result<Vec<Server>, String> {
+    let listener = |option, address, piece, connect: Connect| {
+        let (handshake, shared) = (Plain, shared.clone());
+        Listener { option, address, piece, connect, handshake, workers, shared }
     };
-    let (platform, listen) = (platform.clone(), args.network.listen);
-    let app = move || {
-        // Pages have workers of their own, and most show a list.
-        let edge = edge(Router::new(platform.clone()));
-        let settings = settings.clone();
-        let app = App::new().configure(move |app| match Pages::new(edge, listen) {
-            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
-            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
-        });
-        map_config(app, |()| AppConfig::default())
-    };
-    listener.serve(Server::build().disable_signals(), app)
-}
-
-/// Serves functions and endpoints.
-fn serve_calls(
-    platform: &Platform,
-    edge: impl Fn(Router) -> Edge + Send + Clone + 'static,
-    long_calls: Vec<Addr<Router>>,
-    listener: Listener,
-) -> Result<Server, String> {
-    let (platform, begun) = (platform.clone(), Arc::new(AtomicUsize::new(0)));
-    let app = move || {
-        let turn = begun.fetch_add(1, Relaxed);
-        let to = long_calls.get(turn % long_calls.len().max(1)).cloned().map(Addr::recipient);
-        let edge = edge(Router::leaving_long_calls(platform.clone(), to));
-        let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
-        fast_path::before(edge, map_config(app, |()| AppConfig::default()))
-    };
-    listener.serve(Server::build().disable_signals(), app)
+    let server = || Server::build().disable_signals();
+    let (to_pages, to_calls) = (args.network.dashboard_listen, args.network.listen);
+    let to_pages =
+        listener("--dashboard-listen", to_pages, PIECE_OF_A_FORM, Shared::connect_to_dashboard);
+    let to_calls = listener("--listen", to_calls, PIECE, Shared::connect);
+    let (pages, calls) = (apps.clone(), apps.clone());
+    let mut servers = vec![
+        to_pages.serve(server(), move || pages.pages())?,
+        to_calls.serve(server(), move || calls.calls())?,
+    ];
+    if let Some(address) = args.tls.https_listen {
+        let tls = Tls::new(wired.platform.world.clone(), wired.proofs.clone())?;
+        let plain = listener("--https-listen", address, PIECE, Shared::connect);
+        let to_all = plain.with(Arc::new(tls));
+        let all = apps.clone();
+        servers.push(to_all.serve(server(), move || all.all())?);
+    }
+    Ok(servers)
 }
 
 /// Ends threads and the work on them. What is dropped with it ends too, such as the programs that it runs.
@@ -213,14 +144,6 @@ async fn end(threads: Vec<Arbiter>, platform: &Platform) {
     if platform.world.ports.clock.limit(WORK_ENDS_WITHIN, ended).await.is_none() {
         tracing::warn!("some work did not end in time, and ends with the process");
     }
-}
-
-/// Starts a router on this thread.
-fn start_router(platform: &Platform, name: &str, router: Router) -> Addr<Router> {
-    let clock = platform.world.ports.clock.clone();
-    let registry = &platform.world.registry;
-    let health = registry.add("router", Some(name), http::MOST_IN_FLIGHT, clock.now());
-    Guard::start(router, Default::default(), health, clock)
 }
 
 /// The routers of long calls, each on a thread of its own.
@@ -251,82 +174,6 @@ async fn router_of_long_calls(
             tell.send(start_router(&platform, "router-long-calls", Router::new(platform.clone())));
     });
     told.await.map_err(|_| "the thread of long calls did not start".into())
-}
-
-type Connect = fn(&Shared, IpAddr) -> Result<ConnectionPermit, Fault>;
-
-/// Where a server listens, and what it shares with the others of this process.
-struct Listener {
-    /// The option that sets the address.
-    option: &'static str,
-    address: SocketAddr,
-    /// See [`Paced`].
-    piece: usize,
-    /// Takes the place of a connection.
-    connect: Connect,
-    workers: usize,
-    shared: Arc<Shared>,
-}
-
-impl Listener {
-    /// Accepts connections and serves the app on them. `actix_web::HttpServer` offers no hook for the
-    /// fast path and for [`Watched`] connections.
-    fn serve<F>(
-        self,
-        server: ServerBuilder,
-        app: impl Fn() -> F + Send + Clone + 'static,
-    ) -> Result<Server, String>
-    where
-        F: ServiceFactory<
-                Request,
-                Config = (),
-                Response: Into<Response<BoxBody>> + 'static,
-                Error = actix_web::Error,
-                InitError = (),
-            > + 'static,
-    {
-        let Listener { option, address, piece, connect, workers, shared } = self;
-        let server = server.workers(workers).shutdown_timeout(STOP_WITHIN);
-        let stopping = server.graceful_shutdown_signal();
-        let service = move || {
-            let (shared, stopping) = (shared.clone(), stopping.clone());
-            let accept = fn_service(move |io: TcpStream| async move {
-                let _ = io.set_nodelay(true);
-                let peer = io.peer_addr().ok();
-                let io = Watched::new(Paced::new(io, piece));
-                Ok::<_, DispatchError>((io, Protocol::Http1, peer))
-            });
-            let http = HttpService::build()
-                .graceful_shutdown_signal(move || {
-                    let stopping = stopping.clone();
-                    async move { stopping.notified().await }
-                })
-                .on_connect_ext(move |io: &Watched<Paced<TcpStream>>, data: &mut Extensions| {
-                    let peer = io.io().io().peer_addr().map(|peer| connect(&shared, peer.ip()));
-                    match peer {
-                        Ok(Ok(share)) => drop(data.insert(share)),
-                        // There are too many connections, or the client has already disconnected.
-                        Ok(Err(_)) | Err(_) => {
-                            let _ = rustix::net::shutdown(io.io().io(), Shutdown::Both);
-                        }
-                    }
-                    data.insert::<HalfClose>(io.half_close().clone());
-                })
-                .keep_alive(KEEP_ALIVE)
-                .client_request_timeout(HEADERS_WITHIN)
-                .client_disconnect_timeout(LINGER)
-                .local_addr(address);
-            let http: HttpService<_, _, BoxBody, _, _> = http.finish(app());
-            accept.and_then(http)
-        };
-        let cannot =
-            |e| format!("cannot listen on {address}: {e}; choose another address with {option}");
-        Ok(server.bind("http", address, service).map_err(cannot)?.run())
-    }
-}
-
-fn shared(args: &ServeArgs) -> Result<Shared, String> {
-    Shared::new(args, process::room_for_connections())
 }
 
 /// Tells the operator what to do next.

@@ -2,10 +2,24 @@
 
 use crate::{
     adapters::{
-        attestations::TrustedRoots, audit_archive::AuditFolder, binaries::Vault, clock,
-        credential_files::CredentialOpener, dumps::DumpFolder, folders::FolderStore, git::Git,
-        github::GithubApp, loopback::Loopback, machine::ThisMachine, mail::mail, oidc::Issuers,
-        parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers, recipes, registries,
+        acme::{Acme, Proofs},
+        attestations::TrustedRoots,
+        audit_archive::AuditFolder,
+        binaries::Vault,
+        clock,
+        credential_files::CredentialOpener,
+        dumps::DumpFolder,
+        folders::FolderStore,
+        git::Git,
+        github::GithubApp,
+        loopback::Loopback,
+        machine::ThisMachine,
+        mail::mail,
+        oidc::Issuers,
+        parse::ParseClient,
+        passwords::Argon2id,
+        receivers::HttpReceivers,
+        recipes, registries,
     },
     config::{ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs},
     secrets::{self, Keys},
@@ -47,6 +61,8 @@ pub struct Wired {
     pub vault: Arc<Vault>,
     pub dumps: Arc<DumpFolder>,
     pub folders: Arc<FolderStore>,
+    /// What authorities of certificates are shown.
+    pub proofs: Arc<Proofs>,
     /// The token for the first administrator, if there is none yet.
     pub first_start_token: Option<String>,
 }
@@ -70,14 +86,16 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let folders = FolderStore::open(data.join("folders")).map_err(|e| format!("folders: {e}"))?;
     let folders = Arc::new(folders);
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
+    let proofs = Arc::new(Proofs::default());
+    let certificates = Arc::new(Acme::new(args.tls.acme(), proofs.clone()));
     let files = (vault.clone(), dumps.clone(), folders.clone());
-    let ports = ports(args, &keys, random, files, &catalogue)?;
+    let ports = ports(args, &keys, random, files, certificates, &catalogue)?;
     let settings = settings(args, keys, first_start_token.clone())?;
     let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
         .await
         .map_err(|e| e.to_string())?;
     catalogue.register(&platform.world).await?;
-    Ok(Wired { platform, vault, dumps, folders, first_start_token })
+    Ok(Wired { platform, vault, dumps, folders, proofs, first_start_token })
 }
 
 /// The outside world, as the settings connect it.
@@ -86,6 +104,7 @@ fn ports(
     keys: &Keys,
     random: Random,
     (vault, dumps, folders): (Arc<Vault>, Arc<DumpFolder>, Arc<FolderStore>),
+    certificates: Arc<Acme>,
     catalogue: &Catalogue,
 ) -> Result<Ports, String> {
     let data = &args.storage.data;
@@ -120,6 +139,7 @@ fn ports(
             TrustedRoots::read(args.builds.trusted_roots.clone())
                 .map_err(|e| format!("the trusted roots: {e}"))?,
         ),
+        certificates,
         dumps,
         receivers: Arc::new(HttpReceivers::new(
             args.messages.webhook_private_hosts.clone().into(),
@@ -148,6 +168,7 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
         installation: keys.application_id.clone(),
         api_url: args.network.api_url(),
         instance_domain: args.network.instance_domain()?,
+        own_hosts: args.network.own_hosts()?,
         is_reachable: args.network.is_reachable(),
         trusts_builds: args.builds.trust_builds,
         registration: args.access.registration.into(),

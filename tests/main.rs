@@ -21,6 +21,7 @@ mod buckets;
 mod builds;
 mod cascades;
 mod catalogue;
+mod certificates;
 mod checkouts;
 mod ci_jobs;
 mod ci_scripts;

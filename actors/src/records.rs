@@ -10,6 +10,7 @@ use crate::{
         delivery::{artifacts::ArtifactRefs, builds::Chunk, releases::Current},
         events::webhooks::{Payload, outbox::Outgoing},
         hosting::{
+            certificates::AuthorityAccount,
             instances::{history::DeploymentHistory, metrics::HourlyMetrics},
             progress_log::Line,
             templates::catalogue::Shipped,
@@ -91,6 +92,7 @@ side_records! {
     StoredReply { stored: "replay", key: String }
     Event { stored: "audit", key: EventId, cached: false }
     ForwardedRequest { stored: "forwardedRequest", key: String }
+    AuthorityAccount { stored: "authorityAccount", key: String }
     ClockReading { stored: "clockSeen", key: String }
     IndexVersion { stored: "indexVersion", key: String }
     Installation { stored: "installation", key: This }

@@ -1,5 +1,6 @@
 //! Implementations of the platform's ports.
 
+pub mod acme;
 pub mod archive;
 pub mod attestations;
 pub mod audit_archive;

@@ -9,6 +9,7 @@ pub mod limits;
 pub mod messages;
 pub mod network;
 pub mod storage;
+pub mod tls;
 
 use clap::Args;
 use contract::authentication::Tier;
@@ -32,6 +33,8 @@ pub struct ServeArgs {
     pub storage: storage::StorageArgs,
     #[command(flatten)]
     pub network: network::NetworkArgs,
+    #[command(flatten)]
+    pub tls: tls::TlsArgs,
     #[command(flatten)]
     pub access: access::AccessArgs,
     #[command(flatten)]

@@ -116,6 +116,13 @@ impl NetworkArgs {
         Ok(Some(domain))
     }
 
+    /// The host names in the addresses of the service and of its dashboard.
+    pub fn own_hosts(&self) -> Result<Vec<String>, String> {
+        let service = Url::parse(&self.api_url()).map_err(|e| e.to_string())?;
+        let urls = [service, self.dashboard_url()?];
+        Ok(urls.iter().filter_map(Url::domain).map(str::to_owned).collect())
+    }
+
     /// Whether the settings say that other machines reach the service: it or its dashboard listens beyond
     /// loopback, has an address beyond it, or trusts a proxy.
     pub fn is_reachable(&self) -> bool {

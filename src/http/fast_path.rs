@@ -5,7 +5,7 @@ use super::{
     Edge, functions,
     instances::{self, Asked},
     proxy::{Limits, Upstreams},
-    reply,
+    reply, secure,
 };
 use actix_http::{
     Request, Response,
@@ -13,7 +13,7 @@ use actix_http::{
 };
 use actix_service::{Service, ServiceFactory, fn_factory};
 use actix_web::{Error, dev::ServiceResponse, http::Method};
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, ready};
 use std::{
     rc::Rc,
     task::{Context, Poll},
@@ -86,6 +86,9 @@ where
     }
 
     fn call(&self, mut request: Request) -> Self::Future {
+        if let Some(answer) = secure::answer(&request, &self.edge) {
+            return Box::pin(ready(Ok(answer)));
+        }
         if let Some(asked) = Asked::by_host(&request, &self.edge) {
             return self.pass(request, asked);
         }

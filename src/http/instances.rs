@@ -2,12 +2,12 @@
 //! `{api_url}/instances/{id}/…`.
 
 use super::{
-    Edge,
+    Edge, Secure,
     confine::{confine, sandbox},
     proxy::{Forwarded, ProxyFault, Upstreams},
     reply, request,
 };
-use actix_http::{Request, RequestHead, Response, body::BoxBody, header};
+use actix_http::{Request, Response, body::BoxBody, header};
 use actors::kinds::hosting::instances::route;
 use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,7 +29,7 @@ impl Asked {
         // A proxy that sets only `Host` passes on any other name that its client sent.
         let host = request.head().headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let by_host = host.and_then(|host| domain.target(host));
-        let target = by_host.or_else(|| domain.target(&Way::of(request.head(), edge).host))?;
+        let target = by_host.or_else(|| domain.target(&Way::of(request, edge).host))?;
         let path = request.uri().path_and_query().map_or("/", |all| all.as_str()).to_owned();
         Some(Asked { target, path, prefix: String::new() })
     }
@@ -53,7 +53,7 @@ pub async fn pass(
     mut request: Request,
     asked: &Asked,
 ) -> Response<BoxBody> {
-    let Way { client, scheme, host } = Way::of(request.head(), edge);
+    let Way { client, scheme, host } = Way::of(&request, edge);
     let Asked { target, path, prefix } = asked;
     let facts = Forwarded { client: &client, scheme, host: &host, prefix };
     let has_names = edge.platform.world.ports.site.instance_domain.is_some();
@@ -90,15 +90,17 @@ pub async fn pass(
 }
 
 /// How a request reached this service.
-struct Way {
+pub struct Way {
     client: String,
-    scheme: &'static str,
-    host: String,
+    pub scheme: &'static str,
+    /// What the client asked for, maybe with a port.
+    pub host: String,
 }
 
 impl Way {
     /// Trusts `X-Forwarded-Host` and `X-Forwarded-Proto` of trusted proxies only.
-    fn of(head: &RequestHead, edge: &Edge) -> Way {
+    pub fn of(request: &Request, edge: &Edge) -> Way {
+        let head = request.head();
         let trusted = edge.shared.trusted_proxies.contains(&request::peer(head));
         // The nearest proxy wrote the last header line.
         let said = |name: header::HeaderName| {
@@ -107,8 +109,8 @@ impl Way {
         let asked = head.uri.authority().map(ToString::to_string);
         let named = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let host = said(header::X_FORWARDED_HOST).map(str::to_owned).or(asked);
-        let https =
-            said(header::X_FORWARDED_PROTO).is_some_and(|s| s.eq_ignore_ascii_case("https"));
+        let https = request.conn_data::<Secure>().is_some()
+            || said(header::X_FORWARDED_PROTO).is_some_and(|s| s.eq_ignore_ascii_case("https"));
         Way {
             client: request::origin(head, edge).address.to_string(),
             scheme: if https { "https" } else { "http" },

@@ -3,6 +3,7 @@
 
 mod body;
 mod budget;
+pub mod by_host;
 mod confine;
 mod cors;
 pub mod dashboard;
@@ -21,12 +22,14 @@ pub mod proxy;
 mod push;
 mod reply;
 mod request;
+mod secure;
 mod source;
 mod staging;
+pub mod tls;
 mod upload;
 
 use crate::{
-    adapters::{binaries::Vault, dumps::DumpFolder, folders::FolderStore},
+    adapters::{acme::Proofs, binaries::Vault, dumps::DumpFolder, folders::FolderStore},
     config::ServeArgs,
     telemetry::Figures,
 };
@@ -89,11 +92,15 @@ pub struct Shared {
     pub arriving: Arc<Budget>,
     /// Running uploads. Each occupies a thread that writes.
     pub uploads: Arc<Budget>,
+    /// What authorities of certificates are shown.
+    pub proofs: Arc<Proofs>,
+    /// Whether this process serves host names over TLS. Then it sends clients of those names there.
+    pub serves_tls: bool,
 }
 
 impl Shared {
     /// `room` is the number of connections that the limit of open files allows.
-    pub fn new(args: &ServeArgs, room: usize) -> Result<Self, String> {
+    pub fn new(args: &ServeArgs, room: usize, proofs: Arc<Proofs>) -> Result<Self, String> {
         let mut process = [0; 4];
         getrandom::fill(&mut process).map_err(|e| e.to_string())?;
         Ok(Shared {
@@ -116,6 +123,8 @@ impl Shared {
             dashboard_connections: Budget::new(MOST_AT_DASHBOARD),
             arriving: Budget::new(args.limits.max_arriving_bytes),
             uploads: Budget::new(args.limits.max_uploads),
+            proofs,
+            serves_tls: args.tls.https_listen.is_some(),
         })
     }
 
@@ -143,6 +152,9 @@ impl Shared {
         (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer))
     }
 }
+
+/// Marks the connections that nobody between their two ends can read.
+pub struct Secure;
 
 /// The place of a connection, until it is dropped.
 pub struct ConnectionPermit {

@@ -9,7 +9,7 @@ use actors::{
     functions::operators::overview::{clock_check, readiness},
     kinds::{
         commerce::checkouts::CheckoutIndex, events::webhooks::outbox::OutboxIndex,
-        hosting::instances::exists,
+        hosting::certificates::is_known,
     },
 };
 use bytes::Bytes;
@@ -19,7 +19,6 @@ use contract::{
 };
 use serde::Deserialize;
 use std::sync::LazyLock;
-use url::Url;
 
 /// Whether an operator asks: from an address that may use the master key, or with the token for metrics.
 fn is_operator(head: &RequestHead, edge: &Edge) -> bool {
@@ -55,8 +54,8 @@ pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespo
 pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     let peer = request::peer(req.head());
     let known = &edge.platform.settings.master_key_addresses;
-    let is_known = known.contains(&peer) || edge.shared.trusted_proxies.contains(&peer);
-    if !is_known || request::is_forwarded(&req.head().headers) {
+    let is_proxy = known.contains(&peer) || edge.shared.trusted_proxies.contains(&peer);
+    if !is_proxy || request::is_forwarded(&req.head().headers) {
         let why = "only a proxy itself asks this, from an address of SVC_MASTER_KEY_ADDRESSES or \
                    SVC_TRUSTED_PROXIES";
         return reply::refuse(req.head(), &edge, Fault::Unauthenticated(why.into()));
@@ -65,7 +64,7 @@ pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>
     let Ok(asked) = asked else {
         return reply::refuse(req.head(), &edge, Fault::invalid("domain", "is needed"));
     };
-    match is_served(&edge, &asked.domain) {
+    match is_known(&edge.platform.world, &asked.domain) {
         Ok(true) => HttpResponse::Ok().content_type("text/plain; charset=utf-8").body("yes\n"),
         Ok(false) => reply::refuse(req.head(), &edge, Fault::NotFound("service of this host name")),
         Err(fault) => reply::refuse(req.head(), &edge, fault),
@@ -75,16 +74,6 @@ pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>
 #[derive(Deserialize)]
 struct Domain {
     domain: String,
-}
-
-fn is_served(edge: &Edge, host: &str) -> Result<bool, Fault> {
-    let world = &edge.platform.world;
-    if let Some(target) = world.ports.site.instance_domain.as_ref().and_then(|it| it.target(host)) {
-        return exists(&world.store, &target);
-    }
-    let urls = [Some(&world.ports.site.api_url), edge.platform.settings.dashboard_url.as_ref()];
-    let mut hosts = urls.into_iter().flatten().filter_map(|url| Url::parse(url).ok());
-    Ok(hosts.any(|url| url.host_str().is_some_and(|known| known.eq_ignore_ascii_case(host))))
 }
 
 pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {

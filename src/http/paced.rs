@@ -25,10 +25,6 @@ impl<T> Paced<T> {
     pub fn new(io: T, piece: usize) -> Self {
         Paced { io, piece, read: 0 }
     }
-
-    pub fn io(&self) -> &T {
-        &self.io
-    }
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {

@@ -198,6 +198,8 @@ pub fn scene(service: &Service) -> Scene {
         "metadata": {"cart": "7"},
         "channelToken": "a-channel",
         "announcementId": announcement["id"],
+        // A service without TLS has no certificate.
+        "certificateId": format!("crt_{}", "0".repeat(26)),
     });
     let (Value::Object(mut ids), Value::Object(more)) = (ids, of_repositories) else {
         unreachable!()

@@ -32,6 +32,7 @@ need ip iproute2
 need dockerd docker.io
 need docker-registry docker-registry
 need caddy caddy
+need pebble pebble
 need mmdebstrap mmdebstrap
 need pip3 python3-pip
 

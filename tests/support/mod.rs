@@ -1,5 +1,6 @@
 //! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
+pub mod authority;
 pub mod browser;
 pub mod builds;
 pub mod checkouts;

@@ -16,8 +16,9 @@ use super::{
     },
     events::{deliveries::Deliveries, webhooks::Webhooks},
     hosting::{
-        backup_schedules::BackupSchedules, backups::Backups, deployments::Deployments,
-        image_builds::ImageBuilds, images::Images, instances::Instances, templates::Templates,
+        backup_schedules::BackupSchedules, backups::Backups, certificates::Certificates,
+        deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
+        templates::Templates,
     },
     people::{
         accounts::Accounts, announcements::Announcements, apps::Apps, organizations::Organizations,
@@ -35,10 +36,10 @@ use crate::runtime::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{
-    AnnouncementId, AppId, ArtifactId, BackupId, BuildId, CheckoutId, CommerceChannelId,
-    CredentialId, DeliveryId, DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId,
-    ProjectId, PublicationId, PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject,
-    SubscriptionId, TemplateId, TokenId, UserId, WebhookId,
+    AnnouncementId, AppId, ArtifactId, BackupId, BuildId, CertificateId, CheckoutId,
+    CommerceChannelId, CredentialId, DeliveryId, DeploymentId, Fault, ImageId, InstanceId, JobId,
+    OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId, RepositoryId, ScheduleId,
+    Subject, SubscriptionId, TemplateId, TokenId, UserId, WebhookId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -344,6 +345,9 @@ kinds! {
     instance: Instances {
         id: InstanceId, stored: "instance", noun: "instance", subject: Instance, under: Apps,
         beside: [Projects, Templates],
+    }
+    certificate: Certificates {
+        id: CertificateId, stored: "certificate", noun: "certificate",
     }
     image: Images { id: ImageId, stored: "image", noun: "image" }
     template: Templates { id: TemplateId, stored: "template", noun: "template" }

@@ -5,6 +5,7 @@ pub mod advisories;
 pub mod attestations;
 pub mod audit_archive;
 pub mod binaries;
+pub mod certificate_authority;
 pub mod ci;
 pub mod credentials;
 pub mod dumps;
@@ -28,10 +29,11 @@ pub mod upstream;
 
 use self::{
     advisories::Advisories, attestations::Attestations, audit_archive::AuditArchive,
-    binaries::Binaries, ci::Ci, credentials::CredentialFiles, dumps::Dumps, folders::Folders,
-    identities::Identities, machine::Machine, mail::Mail, parse::ParseServers,
-    passwords::Passwords, random::Random, receivers::Receivers, recipes::Recipes,
-    registries::Registries, sealed::Sealer, site::Site, sources::Sources, upstream::Upstream,
+    binaries::Binaries, certificate_authority::CertificateAuthority, ci::Ci,
+    credentials::CredentialFiles, dumps::Dumps, folders::Folders, identities::Identities,
+    machine::Machine, mail::Mail, parse::ParseServers, passwords::Passwords, random::Random,
+    receivers::Receivers, recipes::Recipes, registries::Registries, sealed::Sealer, site::Site,
+    sources::Sources, upstream::Upstream,
 };
 use crate::runtime::clock::Clock;
 use app_stores::AnyStore;
@@ -92,6 +94,7 @@ pub struct Ports {
     pub ci: Option<Arc<dyn Ci>>,
     pub identities: Arc<dyn Identities>,
     pub attestations: Arc<dyn Attestations>,
+    pub certificates: Arc<dyn CertificateAuthority>,
     pub dumps: Arc<dyn Dumps>,
     pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,

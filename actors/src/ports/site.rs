@@ -22,6 +22,8 @@ pub struct Site {
     pub api_url: String,
     /// `None`: instances are reached by the paths of [`Site::api_url`].
     pub instance_domain: Option<InstanceDomain>,
+    /// The host names in the addresses of the service and of its dashboard.
+    pub own_hosts: Vec<String>,
     /// Whether the settings say that other machines reach the service.
     pub is_reachable: bool,
     /// Whether the operator lets users build repositories though others reach the service. Builds are not

@@ -37,6 +37,8 @@ pub enum AttentionReason {
     BackupFailed,
     /// No recent backup of a database is verified.
     BackupNotVerified,
+    /// The server has no certificate for a host name, or could not renew one.
+    CertificateFailing,
     /// A security advisory concerns the image of an instance.
     InstanceOutdated,
     /// A credential has expired, or expires within 30 days.
@@ -63,6 +65,7 @@ impl AttentionReason {
             AttentionReason::PublicationFailed => "Refused release",
             AttentionReason::BackupFailed => "Failed backup",
             AttentionReason::BackupNotVerified => "Unverified backup",
+            AttentionReason::CertificateFailing => "Failing certificate",
             AttentionReason::InstanceOutdated => "Outdated instance",
             AttentionReason::CredentialExpiring => "Expiring credential",
             AttentionReason::Orphans => "Orphaned containers",

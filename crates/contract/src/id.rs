@@ -142,6 +142,8 @@ ids! {
     ScheduleId "sch",
     /// A deployment of an app.
     DeploymentId "dep",
+    /// A certificate of this server.
+    CertificateId "crt",
     /// A registered container image.
     ImageId "img",
     /// A build of an image.

@@ -19,6 +19,7 @@ pub mod authentication;
 pub mod backend_instances;
 pub mod backups;
 pub mod builds;
+pub mod certificates;
 pub mod checkouts;
 pub mod credentials;
 pub mod deployments;
@@ -143,6 +144,7 @@ groups!(
     trusted_publishers,
     webhooks,
     announcements,
+    certificates,
     operators,
     service,
 );

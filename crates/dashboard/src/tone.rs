@@ -5,6 +5,7 @@ use contract::{
     artifacts::ArtifactState,
     backups::{BackupState, RestoreState},
     builds::BuildState,
+    certificates::CertificateState,
     checkouts::{CheckoutState, DisputeState, SubscriptionStatus},
     deployments::{DeploymentState, StepState},
     endpoint::ReadyState,
@@ -87,7 +88,8 @@ tones! {
         Warn: DiskNearlyFull | ClockJumped | BackupNotVerified | InstanceOutdated
             | CredentialExpiring | Orphans,
         Bad: StoreReadOnly | EngineUnreachable | ActorGaveUp | ActorStuck | CheckoutNotSettled
-            | CrashLoop | InstanceFailed | WorkStuck | WorkFailed | PublicationFailed | BackupFailed,
+            | CrashLoop | InstanceFailed | WorkStuck | WorkFailed | PublicationFailed | BackupFailed
+            | CertificateFailing,
     }
     BackupState { Good: Ready, Busy: Running, Bad: Failed }
     BuildJobState {
@@ -102,6 +104,7 @@ tones! {
         Bad: Failed | TimedOut,
         Idle: Cancelled,
     }
+    CertificateState { Good: Valid, Busy: Ordering, Warn: Renewing, Bad: Failing }
     CheckoutState {
         Good: Paid | Settled,
         Busy: Created | OrderBuilding | Initialized | AwaitingPayment | Settling,

@@ -43,19 +43,17 @@ impl HalfClose {
 
 /// A client's connection that updates its [`HalfClose`].
 #[derive(Debug)]
-pub struct Watched<T> {
+pub struct Watched<T, P = ()> {
     io: T,
     half_close: HalfClose,
     is_shut: bool,
+    /// Lasts as long as the connection.
+    _permit: P,
 }
 
-impl<T> Watched<T> {
-    pub fn new(io: T) -> Self {
-        Watched { io, half_close: HalfClose::default(), is_shut: false }
-    }
-
-    pub fn io(&self) -> &T {
-        &self.io
+impl<T, P> Watched<T, P> {
+    pub fn new(io: T, permit: P) -> Self {
+        Watched { io, half_close: HalfClose::default(), is_shut: false, _permit: permit }
     }
 
     pub fn half_close(&self) -> &HalfClose {
@@ -63,7 +61,7 @@ impl<T> Watched<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
+impl<T: AsyncRead + Unpin, P: Unpin> AsyncRead for Watched<T, P> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -78,7 +76,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
+impl<T: AsyncWrite + Unpin, P: Unpin> AsyncWrite for Watched<T, P> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -2,6 +2,7 @@
 
 pub mod backup_schedules;
 pub mod backups;
+mod certificates;
 pub mod deployments;
 pub mod image_builds;
 pub mod images;

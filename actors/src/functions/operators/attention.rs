@@ -1,9 +1,12 @@
 //! What needs the attention of an operator. Pure: [`decide`] sees plain facts.
 
+mod expiry;
+
 use contract::{
     AppId, Timestamp,
     backups::{Backup, BackupState, RestoreState},
     builds::{Build, BuildState},
+    certificates::ServerCertificate,
     checkouts::{Checkout, CheckoutState},
     credentials::Credential,
     deployments::{Deployment, DeploymentState},
@@ -14,6 +17,7 @@ use contract::{
     },
     releases::{Publication, PublicationState, Release, ReleaseState},
 };
+use expiry::{of_certificate, of_credential};
 use std::{collections::HashSet, time::Duration};
 
 /// The most entries of the list.
@@ -53,6 +57,8 @@ pub struct Facts {
     pub work: Vec<Work>,
     /// The credentials that expire soon, or are expired.
     pub credentials: Vec<Credential>,
+    /// The certificates of this server whose last attempt failed.
+    pub certificates: Vec<ServerCertificate>,
     /// The last releases of each app, newest first.
     pub releases: Vec<Vec<Release>>,
 }
@@ -129,6 +135,7 @@ pub fn decide(facts: &Facts, now: Timestamp) -> Vec<Attention> {
     list.extend(facts.overdue.iter().filter(|late| !parked.contains(&late.id)).map(of_overdue));
     list.extend(of_work(&facts.work, now));
     list.extend(facts.releases.iter().flat_map(|newest| of_releases(newest)));
+    list.extend(facts.certificates.iter().map(|it| of_certificate(it, now)));
     list.extend(facts.credentials.iter().filter_map(|credential| of_credential(credential, now)));
     list.sort_by_key(|entry| (entry.reason, entry.since));
     list.truncate(MOST);
@@ -372,23 +379,6 @@ fn of_releases(newest: &[Release]) -> Vec<Attention> {
         })
     });
     refused.collect()
-}
-
-fn of_credential(credential: &Credential, now: Timestamp) -> Option<Attention> {
-    let expires_at = credential.expires_at?;
-    let days = expires_at.since(now).as_secs() / 86_400;
-    let name = &credential.name;
-    let detail = match (expires_at <= now, days) {
-        (true, _) => format!("The credential {name} has expired."),
-        (_, 0) => format!("The credential {name} expires within a day."),
-        (_, 1) => format!("The credential {name} expires in 1 day."),
-        (_, days) => format!("The credential {name} expires in {days} days."),
-    };
-    Some(Attention {
-        subject: Some(credential.id.to_string()),
-        app_id: Some(credential.app_id),
-        ..entry(Why::CredentialExpiring, detail, Act::OpenApp)
-    })
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::{
         events::webhooks::outbox::OutboxIndex,
         hosting::{
             backups::Backups,
+            certificates::{CertificateIndex, Certificates},
             deployments::Deployments,
             image_builds::ImageBuilds,
             instances::{Instance, InstanceIndex, Instances},
@@ -64,6 +65,8 @@ impl Serves<GetOverview> for Platform {
         };
         let expiring = store.oldest::<Credentials>(&CredentialIndex::Expiring, None).take(MOST);
         facts.credentials = read(expiring, |_, seen| seen.credential.clone())?;
+        let failing = store.oldest::<Certificates>(&CertificateIndex::Failing, None).take(MOST);
+        facts.certificates = read(failing, |id, seen| seen.view(id, now))?;
         for found in store.newest::<Instances>(&InstanceIndex::All, None) {
             let (id, seen) = found?;
             if seen.is_deleted() {

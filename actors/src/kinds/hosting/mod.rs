@@ -2,6 +2,7 @@
 
 pub mod backup_schedules;
 pub mod backups;
+pub mod certificates;
 pub mod deployments;
 pub mod engine_health;
 pub mod image_builds;

@@ -50,7 +50,7 @@ impl Proxy {
             let (limits, to) = (limits.clone(), to.clone());
             let accept = fn_service(|io: ActixStream| async move {
                 let peer = io.peer_addr().ok();
-                Ok::<_, DispatchError>((Watched::new(io), Protocol::Http1, peer))
+                Ok::<_, DispatchError>((Watched::new(io, ()), Protocol::Http1, peer))
             });
             let app = fn_factory(move || {
                 let (upstreams, to) = (Upstreams::new(limits.clone()), to.clone());

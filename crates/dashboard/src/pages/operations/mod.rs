@@ -1,6 +1,7 @@
 //! The pages for operators: the state of the installation, what needs attention, and the actors.
 //! [`lists`] has the users, organizations, projects and the audit log.
 
+mod certificates;
 mod lists;
 mod usage;
 
@@ -43,6 +44,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/operations/restart", web::post().to(restart))
         .route("/operations/settle", web::post().to(settle))
         .route("/operations/verify", web::post().to(verify));
+    certificates::configure(app);
     lists::configure(app);
     usage::configure(app);
 }
@@ -54,6 +56,7 @@ const TABS: &[Tab] = &[
     ("/organizations", Messages::all_organizations),
     ("/projects", Messages::all_projects),
     ("/usage", Messages::usage),
+    ("/certificates", Messages::certificates),
     ("/images", Messages::images),
     ("/image-builds", Messages::image_builds),
     ("/checkouts", Messages::unsettled_checkouts),

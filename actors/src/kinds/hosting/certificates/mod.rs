@@ -1,0 +1,10 @@
+//! Certificates of this server, one for each host name that a client opened.
+
+mod account;
+mod effects;
+mod names;
+mod rules;
+
+pub use account::AuthorityAccount;
+pub use names::{certificate_name, id_of, is_known};
+pub use rules::{CertificateIndex, Certificates, Command, Effect, Issued, New, Outcome, State};

@@ -1,0 +1,138 @@
+//! The apps that the listeners serve: the service, and its dashboard.
+
+use crate::{
+    config::{ServeArgs, network::is_local},
+    http::{self, Edge, Shared, by_host::by_host, dashboard::Pages, fast_path},
+    wiring::Wired,
+};
+use actix::Addr;
+use actix_http::{Request, Response, body::BoxBody};
+use actix_service::{ServiceFactory, map_config};
+use actix_web::{
+    App, Error,
+    dev::{AppConfig, ServiceResponse},
+    web,
+};
+use actors::{
+    call::{platform::Platform, router::Router},
+    runtime::guard::Guard,
+};
+use std::{
+    net::SocketAddr,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+use url::Url;
+
+/// Makes the apps of a worker. Each has a router of its own.
+#[derive(Clone)]
+pub struct Apps {
+    wired: Arc<Wired>,
+    shared: Arc<Shared>,
+    dashboard: dashboard::Settings,
+    /// Where the service listens, for the files that the dashboard sends.
+    listen: SocketAddr,
+    long_calls: Arc<[Addr<Router>]>,
+    /// How many routers of the service were made.
+    begun: Arc<AtomicUsize>,
+}
+
+impl Apps {
+    pub fn new(
+        args: &ServeArgs,
+        wired: Arc<Wired>,
+        shared: Arc<Shared>,
+        long_calls: Vec<Addr<Router>>,
+    ) -> Result<Self, String> {
+        let (url, api_url) = (args.network.dashboard_url()?, args.network.api_url());
+        let dashboard = dashboard::Settings {
+            keeps_sessions: url.scheme() == "https" || is_local(&url),
+            is_only_here: Url::parse(&api_url).is_ok_and(|url| is_local(&url)),
+            url,
+            api_url,
+            application_id: wired.platform.settings.application_id.clone(),
+            sends_mail: args.messages.mail_url.is_some(),
+            registration: wired.platform.world.ports.site.registration,
+        };
+        let (listen, long_calls, begun) = (args.network.listen, long_calls.into(), Arc::default());
+        Ok(Apps { wired, shared, dashboard, listen, long_calls, begun })
+    }
+
+    /// The state of one worker, with a router of its own.
+    fn edge(&self, router: Router) -> Edge {
+        let name = format!("router-{}", self.shared.requests.fetch_add(1, Relaxed));
+        Edge {
+            platform: self.wired.platform.clone(),
+            router: start_router(&self.wired.platform, &name, router),
+            vault: self.wired.vault.clone(),
+            dumps: self.wired.dumps.clone(),
+            folders: self.wired.folders.clone(),
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// The dashboard. Most of its pages show a list, so its workers are its own.
+    pub fn pages(
+        &self,
+    ) -> impl ServiceFactory<
+        Request,
+        Config = (),
+        Response = ServiceResponse,
+        Error = Error,
+        InitError = (),
+    > + use<> {
+        let edge = self.edge(Router::new(self.wired.platform.clone()));
+        let (settings, listen) = (self.dashboard.clone(), self.listen);
+        let app = App::new().configure(move |app| match Pages::new(edge, listen) {
+            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
+            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
+        });
+        map_config(app, |()| AppConfig::default())
+    }
+
+    /// Functions, endpoints, and instances.
+    pub fn calls(
+        &self,
+    ) -> impl ServiceFactory<
+        Request,
+        Config = (),
+        Response = Response<BoxBody>,
+        Error = Error,
+        InitError = (),
+    > + use<> {
+        let turn = self.begun.fetch_add(1, Relaxed);
+        let long_calls = self.long_calls.get(turn % self.long_calls.len().max(1));
+        let router = Router::leaving_long_calls(
+            self.wired.platform.clone(),
+            long_calls.cloned().map(Addr::recipient),
+        );
+        let edge = self.edge(router);
+        let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
+        fast_path::before(edge, map_config(app, |()| AppConfig::default()))
+    }
+
+    /// Both, by the host name that is asked for.
+    pub fn all(
+        &self,
+    ) -> impl ServiceFactory<
+        Request,
+        Config = (),
+        Response = Response<BoxBody>,
+        Error = Error,
+        InitError = (),
+    > + use<> {
+        let dashboard = self.dashboard.url.host_str().unwrap_or_default();
+        by_host(dashboard, self.pages(), self.calls())
+    }
+}
+
+/// Starts a router on this thread.
+pub fn start_router(platform: &Platform, name: &str, router: Router) -> Addr<Router> {
+    let clock = platform.world.ports.clock.clone();
+    let registry = &platform.world.registry;
+    let health = registry.add("router", Some(name), http::MOST_IN_FLIGHT, clock.now());
+    Guard::start(router, Default::default(), health, clock)
+}

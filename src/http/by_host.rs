@@ -1,0 +1,97 @@
+//! One listener for the dashboard and the service: the host name that is asked for decides.
+
+use actix_http::{
+    Request, Response,
+    body::{BoxBody, MessageBody},
+    header,
+};
+use actix_service::{Service, ServiceFactory, fn_factory};
+use actix_web::{Error, dev::ServiceResponse};
+use futures_util::future::LocalBoxFuture;
+use std::{
+    rc::Rc,
+    task::{Context, Poll, ready},
+};
+
+/// Passes requests to the dashboard's host name to `pages`, and all others to `calls`.
+struct ByHost<P, C> {
+    dashboard: Rc<str>,
+    pages: P,
+    calls: C,
+}
+
+/// Puts two apps behind one listener.
+pub fn by_host<P, C, B>(
+    dashboard: &str,
+    pages: P,
+    calls: C,
+) -> impl ServiceFactory<
+    Request,
+    Config = (),
+    Response = Response<BoxBody>,
+    Error = Error,
+    InitError = (),
+> + use<P, C, B>
+where
+    P: ServiceFactory<
+            Request,
+            Config = (),
+            Response = ServiceResponse<B>,
+            Error = Error,
+            InitError = (),
+        > + 'static,
+    P::Service: 'static,
+    C: ServiceFactory<
+            Request,
+            Config = (),
+            Response = Response<BoxBody>,
+            Error = Error,
+            InitError = (),
+        > + 'static,
+    C::Service: 'static,
+    B: MessageBody + 'static,
+{
+    let (dashboard, pages, calls) = (Rc::from(dashboard), Rc::new(pages), Rc::new(calls));
+    fn_factory(move || {
+        let (dashboard, pages, calls): (Rc<str>, _, _) =
+            (Rc::clone(&dashboard), pages.clone(), calls.clone());
+        async move {
+            let (pages, calls) = (pages.new_service(()).await?, calls.new_service(()).await?);
+            Ok(ByHost { dashboard, pages, calls })
+        }
+    })
+}
+
+impl<P, C, B> Service<Request> for ByHost<P, C>
+where
+    P: Service<Request, Response = ServiceResponse<B>, Error = Error>,
+    P::Future: 'static,
+    C: Service<Request, Response = Response<BoxBody>, Error = Error>,
+    C::Future: 'static,
+    B: MessageBody + 'static,
+{
+    type Response = Response<BoxBody>;
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Error>>;
+
+    fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        ready!(self.pages.poll_ready(cx))?;
+        self.calls.poll_ready(cx)
+    }
+
+    fn call(&self, request: Request) -> Self::Future {
+        if !is_to(&request, &self.dashboard) {
+            return Box::pin(self.calls.call(request));
+        }
+        let answer = self.pages.call(request);
+        Box::pin(async move { Ok(Response::from(answer.await?).map_into_boxed_body()) })
+    }
+}
+
+/// Whether a request is to this host name.
+fn is_to(request: &Request, name: &str) -> bool {
+    let sent = request.head().headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let asked = request.uri().host();
+    let host = sent.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name));
+    host.or(asked).is_some_and(|host| host.trim_end_matches('.').eq_ignore_ascii_case(name))
+}
