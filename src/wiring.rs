@@ -8,6 +8,7 @@ use crate::{
         binaries::Vault,
         clock,
         credential_files::CredentialOpener,
+        domain_records::NameServers,
         dumps::DumpFolder,
         folders::FolderStore,
         git::Git,
@@ -140,6 +141,7 @@ fn ports(
                 .map_err(|e| format!("the trusted roots: {e}"))?,
         ),
         certificates,
+        domain_records: Arc::new(NameServers::new(args.network.name_server)),
         dumps,
         receivers: Arc::new(HttpReceivers::new(
             args.messages.webhook_private_hosts.clone().into(),

@@ -27,7 +27,7 @@ fn secure(test: &str) -> Option<Secure> {
 }
 
 /// Starts an authority, and the service once more with certificates of it.
-fn with_authority(test: &str, service: &mut Service) -> Option<Authority> {
+pub fn with_authority(test: &str, service: &mut Service) -> Option<Authority> {
     if !requires::programs(test, &["pebble", "pebble-challtestsrv", "curl", "openssl"]) {
         return None;
     }

@@ -50,6 +50,7 @@ fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
         "buildId",
         "publisherId",
         "credentialId",
+        "domainId",
     ]
     .iter()
     .any(|f| field(f));

@@ -37,6 +37,7 @@ mod credentials;
 mod daemons;
 mod dashboard;
 mod deployments;
+mod domains;
 mod every_function;
 mod examples;
 mod fairness;

@@ -14,7 +14,7 @@ use instant_acme::{
 use proofs::Shown;
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use std::{path::PathBuf, process::Stdio, sync::Arc, time::Duration};
-use tokio::process::Command;
+use tokio::{process::Command, sync::Semaphore};
 use x509_parser::pem::parse_x509_pem;
 
 /// How long the authority may take to look at a name, and then to issue.
@@ -37,15 +37,19 @@ pub struct AcmeSettings {
     pub dns_hook: Option<PathBuf>,
 }
 
+/// How many names an authority works on at the same time.
+const AT_ONCE: usize = 32;
+
 /// A client of an authority.
 pub struct Acme {
     settings: AcmeSettings,
     proofs: Arc<Proofs>,
+    turns: Semaphore,
 }
 
 impl Acme {
     pub fn new(settings: AcmeSettings, proofs: Arc<Proofs>) -> Self {
-        Acme { settings, proofs }
+        Acme { settings, proofs, turns: Semaphore::new(AT_ONCE) }
     }
 
     fn builder(&self) -> Result<AccountBuilder, NotIssued> {
@@ -161,6 +165,7 @@ impl CertificateAuthority for Acme {
     }
 
     async fn order(&self, credentials: &str, name: &HostName) -> Result<Order, NotIssued> {
+        let _turn = self.turns.acquire().await;
         let account = self.account(credentials).await?;
         let names = [Identifier::Dns(name.as_str().to_owned())];
         let order = account.new_order(&NewOrder::new(&names)).await.map_err(not_issued)?;
@@ -175,6 +180,7 @@ impl CertificateAuthority for Acme {
         order: &Order,
         failures: u32,
     ) -> Result<Issued, NotIssued> {
+        let _turn = self.turns.acquire().await;
         let account = self.account(credentials).await?;
         let mut at = account.order(order.url.clone()).await.map_err(not_issued)?;
         if at.state().status == OrderStatus::Pending {

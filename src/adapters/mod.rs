@@ -7,6 +7,7 @@ pub mod audit_archive;
 pub mod binaries;
 pub mod clock;
 pub mod credential_files;
+pub mod domain_records;
 pub mod dumps;
 pub mod folders;
 pub mod git;

@@ -29,6 +29,10 @@ pub struct NetworkArgs {
     /// origin.
     #[arg(long, env = "SVC_INSTANCE_DOMAIN", value_parser = parse_domain)]
     pub instance_domain: Option<String>,
+    /// The address of the name server that is asked for the records of domains. The default is the name server of
+    /// the machine.
+    #[arg(long, env = "SVC_NAME_SERVER")]
+    pub name_server: Option<SocketAddr>,
     /// Addresses of proxies whose X-Forwarded headers the service trusts, separated by commas.
     #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,

@@ -8,7 +8,7 @@ use super::{
     reply, request,
 };
 use actix_http::{Request, Response, body::BoxBody, header};
-use actors::kinds::hosting::instances::route;
+use actors::kinds::hosting::{domains, instances::route};
 use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -23,13 +23,16 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// A request to a host below the domain of instances. Nothing else answers there.
+    /// A request to a host below the domain of instances, or to a domain of an app. Nothing else answers there.
     pub fn by_host(request: &Request, edge: &Edge) -> Option<Asked> {
-        let domain = edge.platform.world.ports.site.instance_domain.as_ref()?;
         // A proxy that sets only `Host` passes on any other name that its client sent.
         let host = request.head().headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let by_host = host.and_then(|host| domain.target(host));
-        let target = by_host.or_else(|| domain.target(&Way::of(request, edge).host))?;
+        let by_host = host.and_then(|host| target_of(host, edge));
+        let names_another = request.head().headers.contains_key(header::X_FORWARDED_HOST)
+            || request.uri().authority().is_some();
+        let by_another =
+            || names_another.then(|| target_of(&Way::of(request, edge).host, edge)).flatten();
+        let target = by_host.or_else(by_another)?;
         let path = request.uri().path_and_query().map_or("/", |all| all.as_str()).to_owned();
         Some(Asked { target, path, prefix: String::new() })
     }
@@ -43,6 +46,21 @@ impl Asked {
         let prefix = format!("{PREFIX}{target}");
         (!target.is_empty()).then(|| Asked { target: target.to_owned(), path, prefix })
     }
+}
+
+/// What a host leads to, as paths name it, if that is an instance. `host` may have a port.
+pub fn target_of(host: &str, edge: &Edge) -> Option<String> {
+    let world = &edge.platform.world;
+    let site = &world.ports.site;
+    if let Some(target) = site.instance_domain.as_ref().and_then(|domain| domain.target(host)) {
+        return Some(target);
+    }
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_own = name.eq_ignore_ascii_case("localhost")
+        || !name.bytes().any(|b| b.is_ascii_alphabetic())
+        || site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(name));
+    // A failing store is told by what answers in its place.
+    if is_own { None } else { domains::target_of(&world.store, name).ok().flatten() }
 }
 
 /// Forwards a request. If the server takes no connection, another server may just have replaced it:

@@ -1,6 +1,9 @@
 //! What is answered before anything else when the service serves host names over TLS.
 
-use super::{Edge, Secure, instances::Way};
+use super::{
+    Edge, Secure,
+    instances::{Way, target_of},
+};
 use actix_http::{Request, Response, body::BoxBody, header};
 use actix_web::http::{Method, StatusCode};
 use url::Url;
@@ -26,7 +29,7 @@ pub fn answer(request: &Request, edge: &Edge) -> Option<Response<BoxBody>> {
     let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
     let site = &edge.platform.world.ports.site;
     let has_tls = site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
-        || site.instance_domain.as_ref().is_some_and(|it| it.target(name).is_some());
+        || target_of(name, edge).is_some();
     if scheme == "https" || !has_tls {
         return None;
     }

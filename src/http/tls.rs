@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use crate::adapters::acme::{PROOF_PROTOCOL, Proofs};
 use actors::{
+    call::rate_limit::RateKey,
     kinds::{
         hosting::certificates::{Certificates, New, State, certificate_name, id_of, is_known},
         world::World,
@@ -18,7 +19,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 
@@ -79,6 +80,7 @@ impl Tls {
     pub async fn accept(&self, io: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let clock = &self.world.ports.clock;
         let too_late = || io::Error::from(io::ErrorKind::TimedOut);
+        let peer = io.peer_addr()?.ip().to_canonical();
         let hello = LazyConfigAcceptor::new(Acceptor::default(), io);
         let start = clock.limit(HANDSHAKE_WITHIN, hello).await.ok_or_else(too_late)??;
         let hello = start.client_hello();
@@ -87,7 +89,7 @@ impl Tls {
             hello.alpn().is_some_and(|mut offered| offered.any(|it| it == PROOF_PROTOCOL));
         let config = match asks_for_proof {
             true => self.proof(&name),
-            false => self.config(&name).await,
+            false => self.config(&name, peer).await,
         };
         // Without a certificate the handshake ends with an alert, which says more than a closed connection.
         let config = config.unwrap_or_else(|| Arc::new(self.bare.clone()));
@@ -110,13 +112,13 @@ impl Tls {
     }
 
     /// The certificate of a name. If there is none yet, obtains it.
-    async fn config(&self, name: &str) -> Option<Arc<ServerConfig>> {
+    async fn config(&self, name: &str, peer: IpAddr) -> Option<Arc<ServerConfig>> {
         let host: HostName = name.parse().ok()?;
-        let found = self.find(host).await;
+        let found = self.find(host, peer).await;
         found.inspect_err(|e| tracing::warn!(name, error = %e, "no certificate")).ok().flatten()
     }
 
-    async fn find(&self, host: HostName) -> Result<Option<Arc<ServerConfig>>, Fault> {
+    async fn find(&self, host: HostName, peer: IpAddr) -> Result<Option<Arc<ServerConfig>>, Fault> {
         let world = &self.world;
         let has_wildcards = world.ports.certificates.issues_wildcards();
         let name = certificate_name(&world.ports.site, host.clone(), has_wildcards);
@@ -127,7 +129,9 @@ impl Tls {
         if !is_known(world, host.as_str())? {
             return Ok(None);
         }
-        let Ok(_place) = self.waiting.share(None, 1) else { return Ok(None) };
+        let Ok(_place) = self.waiting.share(Some(RateKey::address(peer)), 1) else {
+            return Ok(None);
+        };
         world.to::<Certificates>(id).create(New { name }).await?;
         let is_over = |state: &State| state.issued.is_some() || state.failures > 0;
         world.to::<Certificates>(id).wait_until(FIRST_WITHIN, is_over).await?;

@@ -138,6 +138,11 @@ impl Authority {
         assert!(self.http.post(url).json(body).send().unwrap().status().is_success());
     }
 
+    /// The address of the name server.
+    pub fn name_server(&self) -> String {
+        format!("127.0.0.1:{}", self.ports.dns)
+    }
+
     /// A program that writes records at the name server, as operators have one for theirs.
     pub fn dns_hook(&self) -> PathBuf {
         let path = self.folder.path().join("dns-hook");

@@ -199,6 +199,8 @@ pub fn scene(service: &Service) -> Scene {
         "channelToken": "a-channel",
         "announcementId": announcement["id"],
         // A service without TLS has no certificate.
+        "domainId": call(&owner, "svc_addDomain", json!({"appId": app, "hostName": "own.example.com"}))["id"],
+        "hostName": "shop.example.com",
         "certificateId": format!("crt_{}", "0".repeat(26)),
     });
     let (Value::Object(mut ids), Value::Object(more)) = (ids, of_repositories) else {

@@ -17,8 +17,8 @@ use super::{
     events::{deliveries::Deliveries, webhooks::Webhooks},
     hosting::{
         backup_schedules::BackupSchedules, backups::Backups, certificates::Certificates,
-        deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
-        templates::Templates,
+        deployments::Deployments, domains::Domains, image_builds::ImageBuilds, images::Images,
+        instances::Instances, templates::Templates,
     },
     people::{
         accounts::Accounts, announcements::Announcements, apps::Apps, organizations::Organizations,
@@ -37,9 +37,9 @@ use crate::runtime::{
 use actix_rt::ArbiterHandle;
 use contract::{
     AnnouncementId, AppId, ArtifactId, BackupId, BuildId, CertificateId, CheckoutId,
-    CommerceChannelId, CredentialId, DeliveryId, DeploymentId, Fault, ImageId, InstanceId, JobId,
-    OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId, RepositoryId, ScheduleId,
-    Subject, SubscriptionId, TemplateId, TokenId, UserId, WebhookId,
+    CommerceChannelId, CredentialId, DeliveryId, DeploymentId, DomainId, Fault, ImageId,
+    InstanceId, JobId, OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId,
+    RepositoryId, ScheduleId, Subject, SubscriptionId, TemplateId, TokenId, UserId, WebhookId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -299,6 +299,9 @@ kinds! {
     }
     deployment: Deployments {
         id: DeploymentId, stored: "deployment", noun: "deployment", subject: Deployment, under: Apps,
+    }
+    domain: Domains {
+        id: DomainId, stored: "domain", noun: "domain", subject: Domain, under: Apps,
     }
     repository: Repositories {
         id: RepositoryId, stored: "repository", noun: "repository", under: Apps,

@@ -8,6 +8,7 @@ pub mod binaries;
 pub mod certificate_authority;
 pub mod ci;
 pub mod credentials;
+pub mod domain_records;
 pub mod dumps;
 pub mod folders;
 pub mod identities;
@@ -30,10 +31,10 @@ pub mod upstream;
 use self::{
     advisories::Advisories, attestations::Attestations, audit_archive::AuditArchive,
     binaries::Binaries, certificate_authority::CertificateAuthority, ci::Ci,
-    credentials::CredentialFiles, dumps::Dumps, folders::Folders, identities::Identities,
-    machine::Machine, mail::Mail, parse::ParseServers, passwords::Passwords, random::Random,
-    receivers::Receivers, recipes::Recipes, registries::Registries, sealed::Sealer, site::Site,
-    sources::Sources, upstream::Upstream,
+    credentials::CredentialFiles, domain_records::DomainRecords, dumps::Dumps, folders::Folders,
+    identities::Identities, machine::Machine, mail::Mail, parse::ParseServers,
+    passwords::Passwords, random::Random, receivers::Receivers, recipes::Recipes,
+    registries::Registries, sealed::Sealer, site::Site, sources::Sources, upstream::Upstream,
 };
 use crate::runtime::clock::Clock;
 use app_stores::AnyStore;
@@ -95,6 +96,7 @@ pub struct Ports {
     pub identities: Arc<dyn Identities>,
     pub attestations: Arc<dyn Attestations>,
     pub certificates: Arc<dyn CertificateAuthority>,
+    pub domain_records: Arc<dyn DomainRecords>,
     pub dumps: Arc<dyn Dumps>,
     pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,

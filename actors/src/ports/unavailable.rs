@@ -8,6 +8,7 @@ use super::{
     binaries::{Binaries, Examined},
     certificate_authority::{CertificateAuthority, Issued, NotIssued, Order},
     credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
+    domain_records::DomainRecords,
     dumps::{DumpError, Dumps, Written},
     folders::Folders,
     identities::{Identities, IdentityError, Proven},
@@ -78,6 +79,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         identities: unavailable.clone(),
         attestations: unavailable.clone(),
         certificates: unavailable.clone(),
+        domain_records: unavailable.clone(),
         dumps: unavailable.clone(),
         receivers: unavailable,
         registries: Arc::new(Registries::default()),
@@ -150,6 +152,13 @@ impl CertificateAuthority for Unavailable {
         _: u32,
     ) -> Result<Issued, NotIssued> {
         Err(NotIssued::Unavailable("there is no world outside".into()))
+    }
+}
+
+#[async_trait]
+impl DomainRecords for Unavailable {
+    async fn texts(&self, _: Tenant, _: &str) -> Result<Vec<String>, String> {
+        Err("there is no world outside".into())
     }
 }
 

@@ -144,6 +144,8 @@ ids! {
     DeploymentId "dep",
     /// A certificate of this server.
     CertificateId "crt",
+    /// A host name of an app.
+    DomainId "dom",
     /// A registered container image.
     ImageId "img",
     /// A build of an image.

@@ -23,6 +23,7 @@ pub mod certificates;
 pub mod checkouts;
 pub mod credentials;
 pub mod deployments;
+pub mod domains;
 pub mod endpoint;
 mod enums;
 pub mod env;
@@ -130,6 +131,7 @@ groups!(
     instance_helpers,
     backups,
     deployments,
+    domains,
     templates,
     images,
     image_builds,

@@ -79,6 +79,7 @@ pub enum Subject {
     DeletedInstance(InstanceId),
     Backup(BackupId),
     Deployment(DeploymentId),
+    Domain(DomainId),
     Artifact(ArtifactId),
     Release(ReleaseId),
     Build(BuildId),
@@ -103,7 +104,7 @@ macro_rules! subject_from {
     };
 }
 subject_from! {
-    OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
+    OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, DomainId => Domain, BackupId => Backup,
     ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, CredentialId => Credential,
     PublisherId => Publisher, TokenId => Token, WebhookId => Webhook, DeliveryId => Delivery,
 }

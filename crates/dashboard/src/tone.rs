@@ -8,6 +8,7 @@ use contract::{
     certificates::CertificateState,
     checkouts::{CheckoutState, DisputeState, SubscriptionStatus},
     deployments::{DeploymentState, StepState},
+    domains::DomainState,
     endpoint::ReadyState,
     image_builds::BuildJobState,
     images::ImageVersionState,
@@ -111,6 +112,7 @@ tones! {
         Bad: Failed | AmountMismatch,
         Idle: Abandoned | Expired,
     }
+    DomainState { Good: Verified, Busy: Pending, Bad: Failed, Idle: Taken }
     DeliveryState { Good: Succeeded, Busy: Pending, Bad: Failed }
     DeploymentState {
         Good: Live,

@@ -4,6 +4,7 @@ pub mod backup_schedules;
 pub mod backups;
 mod certificates;
 pub mod deployments;
+mod domains;
 pub mod image_builds;
 pub mod images;
 pub mod instances;

@@ -4,6 +4,7 @@ pub mod backup_schedules;
 pub mod backups;
 pub mod certificates;
 pub mod deployments;
+pub mod domains;
 pub mod engine_health;
 pub mod image_builds;
 pub mod images;

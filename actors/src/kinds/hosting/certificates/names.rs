@@ -1,7 +1,10 @@
 //! Which host names lead to this server, and which certificate each has.
 
 use crate::{
-    kinds::{hosting::instances::exists, world::World},
+    kinds::{
+        hosting::{domains, instances::exists},
+        world::World,
+    },
     ports::site::Site,
 };
 use contract::{CertificateId, Fault, Id, certificates::HostName};
@@ -21,7 +24,8 @@ pub fn is_known(world: &World, host: &str) -> Result<bool, Fault> {
     if let Some(target) = domain.and_then(|domain| domain.target(host)) {
         return exists(&world.store, &target);
     }
-    Ok(site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(host)))
+    let is_own = site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+    Ok(is_own || domains::target_of(&world.store, host)?.is_some())
 }
 
 /// The name of the certificate that a host name is served with. All names below the domain of instances

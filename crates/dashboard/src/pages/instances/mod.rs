@@ -1,6 +1,7 @@
 //! Instances: the backends and market servers of apps. Each has tabs, with a module for each group.
 
 mod backups;
+mod domains;
 mod environment;
 mod inside;
 mod logs;
@@ -39,6 +40,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
     logs::configure(app);
     environment::configure(app);
     backups::configure(app);
+    domains::configure(app);
     inside::configure(app);
 }
 
@@ -49,6 +51,7 @@ const TABS: &[Tab] = &[
     ("/logs", Messages::logs),
     ("/environment", Messages::environment),
     ("/backups", Messages::backups),
+    ("/domains", Messages::domains),
     ("/database", Messages::database),
     ("/functions", Messages::cloud_functions),
 ];

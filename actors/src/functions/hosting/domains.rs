@@ -1,0 +1,85 @@
+//! The handlers of the group Domains.
+
+use crate::{
+    call::{context::Call, platform::Platform},
+    kinds::{
+        hosting::domains::{Command, Domains, New, State},
+        people::apps::Apps,
+    },
+    runtime::{entries::Under, pagination},
+};
+use contract::{
+    DomainId, Fault, Page, Serves,
+    domains::{
+        AddDomain, Domain, DomainState, GetDomains, RemoveDomain, RemovedDomain, VerifyDomain,
+    },
+    instances::Role,
+};
+use std::time::Duration;
+
+/// How many domains an app may have.
+const MOST: u64 = 20;
+/// The length of what a record says, in letters and digits.
+const TOKEN: usize = 32;
+/// How long a call waits for the name servers.
+const LOOKS_WITHIN: Duration = Duration::from_secs(12);
+
+impl Serves<AddDomain> for Platform {
+    async fn serve(&self, cx: &Call, p: AddDomain) -> Result<Domain, Fault> {
+        let service = p.service.unwrap_or(Role::Server);
+        if matches!(service, Role::SqlDb | Role::DocumentDb) {
+            return Err(Fault::invalid("service", "must be server, dashboard or storefront"));
+        }
+        let name = p.host_name.as_str();
+        let site = &self.world.ports.site;
+        let is_ours = site.own_hosts.iter().any(|own| own == name)
+            || site.instance_domain.as_ref().is_some_and(|it| it.target(name).is_some());
+        if is_ours {
+            return Err(Fault::invalid("hostName", "must not be a name of this server itself"));
+        }
+        if name.starts_with("*.") {
+            return Err(Fault::invalid("hostName", "must be one name; add each name by itself"));
+        }
+        let _turn = self.world.creation(p.app_id).await?;
+        if self.world.store.count::<Domains>(&Under::<Apps>(p.app_id))? >= MOST {
+            return Err(Fault::NotNow(format!(
+                "this app has {MOST} domains, which is the most; remove one with svc_removeDomain first"
+            )));
+        }
+        let id: DomainId = self.world.ports.random.id(cx.now);
+        let token = self.world.ports.random.secret("", TOKEN).map_err(|_| Fault::Internal)?;
+        let new = New { app_id: p.app_id, host_name: p.host_name, service, token };
+        cx.to::<Domains>(id).create(new, move |domain: &State| Ok(domain.view(id))).await
+    }
+}
+
+impl Serves<VerifyDomain> for Platform {
+    async fn serve(&self, cx: &Call, p: VerifyDomain) -> Result<Domain, Fault> {
+        let id = p.domain_id;
+        let reply = move |domain: &State| Ok(domain.view(id));
+        let begun = cx.to::<Domains>(id).change(Command::Look, reply).await?;
+        let is_over = |domain: &State| domain.state != DomainState::Pending || domain.looks > 0;
+        match self.world.to::<Domains>(id).wait_until(LOOKS_WITHIN, is_over).await {
+            Ok(Some(domain)) => Ok(domain.view(id)),
+            // The look goes on, whatever keeps this call from its end.
+            _ => Ok(begun),
+        }
+    }
+}
+
+impl Serves<GetDomains> for Platform {
+    async fn serve(&self, _: &Call, p: GetDomains) -> Result<Page<Domain>, Fault> {
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
+        pagination::page::<Domains, _>(store, &entry, (p.limit, p.cursor), |id, domain| {
+            Ok(Some(domain.view(id)))
+        })
+    }
+}
+
+impl Serves<RemoveDomain> for Platform {
+    async fn serve(&self, cx: &Call, p: RemoveDomain) -> Result<RemovedDomain, Fault> {
+        let deleted = p.domain_id;
+        let reply = move |_: &State| Ok(RemovedDomain { deleted });
+        cx.to::<Domains>(deleted).change(Command::Remove, reply).await
+    }
+}
