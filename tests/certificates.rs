@@ -92,6 +92,14 @@ fn a_certificate_is_obtained_served_replaced_and_renewed() {
     assert_eq!(states, ["valid", "valid"]);
     assert_eq!(it.certificate("www.example.test"), Value::Null);
 
+    // Operators see them on the dashboard, which is served so too.
+    let session = it.service.administrator().token.replace(':', "%3A");
+    let cookie = format!("__Host-svc-session={session}");
+    let at = "/operations/certificates";
+    let page = it.authority.get("dash.example.test", at, &["--cookie", &cookie]).stdout;
+    let page = String::from_utf8(page).unwrap();
+    assert!(names.iter().all(|name| page.contains(name)) && page.contains("Valid"), "{page}");
+
     // Who asks for a name without TLS is sent there; who asks by address is not.
     let plain = |host: &str| {
         let url = format!("{}/healthz?a=b", it.service.url);

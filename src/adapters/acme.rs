@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use contract::{Timestamp, certificates::HostName};
 use instant_acme::{
     Account, AccountBuilder, AccountCredentials, AuthorizationHandle, AuthorizationStatus,
-    ChallengeType, Error, Identifier, NewAccount, NewOrder, OrderStatus, RetryPolicy,
+    ChallengeType, Error, Identifier, NewAccount, NewOrder, OrderStatus, Problem, RetryPolicy,
 };
 use proofs::Shown;
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
@@ -215,18 +215,26 @@ impl CertificateAuthority for Acme {
 
 /// Why an order is invalid: what the authority found when it looked.
 async fn why_invalid(order: &mut instant_acme::Order) -> String {
-    let mut reasons: Vec<String> = order.state().error.iter().map(ToString::to_string).collect();
+    let mut reasons: Vec<String> = order.state().error.iter().map(in_words).collect();
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
         if authorization.refresh().await.is_ok() {
             let errors = authorization.challenges.iter().filter_map(|it| it.error.as_ref());
-            reasons.extend(errors.map(ToString::to_string));
+            reasons.extend(errors.map(in_words));
         }
     }
+    // The order often says the same as its challenge.
+    reasons.dedup();
     match reasons.is_empty() {
         true => "the authority refused the order and gave no reason".into(),
         false => reasons.join("; "),
     }
+}
+
+/// A problem as the authority explains it, or else by its type.
+fn in_words(problem: &Problem) -> String {
+    let known = problem.detail.as_ref().or(problem.r#type.as_ref());
+    known.map_or_else(|| problem.to_string(), Clone::clone)
 }
 
 /// When the first certificate of a chain is valid.
@@ -245,8 +253,8 @@ fn own(e: impl std::fmt::Display) -> NotIssued {
 
 /// What a failure of the authority means. The types of problems: RFC 8555, section 6.7.
 fn not_issued(e: Error) -> NotIssued {
-    let text = e.to_string();
-    let Error::Api(problem) = e else { return NotIssued::Unavailable(text) };
+    let Error::Api(problem) = e else { return NotIssued::Unavailable(e.to_string()) };
+    let text = in_words(&problem);
     let kind = problem.r#type.as_deref().and_then(|kind| kind.rsplit(':').next());
     match (kind.unwrap_or_default(), problem.status.unwrap_or(0)) {
         ("rateLimited", _) => NotIssued::TooMany(text),

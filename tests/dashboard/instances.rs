@@ -137,6 +137,22 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.click("button", &format!("Delete {backup}"));
     browser.says("The backup is deleted.");
 
+    // A domain of the person, which nothing proves yet.
+    browser.click("link", "Domains");
+    browser.says("No domain of yours leads to this app yet.");
+    judge.page(&browser, "instance-domains-none");
+    browser.fill("textbox", "Host name", "https://shop.example.com");
+    browser.click("button", "Add a domain");
+    browser.says("must be a host name such as shop.example.com");
+    browser.fill("textbox", "Host name", "Shop.Example.com");
+    browser.click("button", "Add a domain");
+    browser.says("Write the record of shop.example.com");
+    browser.says("_svc-domain.shop.example.com");
+    judge.page(&browser, "instance-domains");
+    browser.click("DisclosureTriangle", "Remove shop.example.com");
+    browser.click("button", "Remove shop.example.com");
+    browser.says("The domain is removed.");
+
     // A page of the instance can neither read pages of the person nor send their forms, even if it
     // is at the same host, to which the browser sends the same cookies.
     let tenant = instance["url"].as_str().unwrap().replace("127.0.0.1", "localhost");
