@@ -24,7 +24,7 @@ functions! {
         service: Option<Role>,
     } -> Domain
     { who: OwnerOrAdmin of (app_id), effect: Change,
-      errors: [Exists "the app has this domain already", NotNow "the app has 20 domains, which is the most"] }
+      errors: [Exists "the app has this domain already"] }
 
     /// Look for the record that proves a domain, at once.
     "svc_verifyDomain": VerifyDomain {

@@ -93,6 +93,8 @@ quotas! {
     Members "members" Count "members";
     /// Webhooks.
     Webhooks "webhooks" Count "webhooks";
+    /// Domains of apps, also those that are not proven.
+    Domains "domains" Count "domains";
     /// Backends and market servers, also stopped ones.
     Instances "instances" Count "instances";
     /// The memory limits of the services of all instances together, also of stopped ones.

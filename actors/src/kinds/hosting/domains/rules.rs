@@ -6,6 +6,7 @@ use crate::{
     runtime::{
         backoff::Backoff,
         resource::{Child, Moment, Resource, Retry, Step, Unique, Work},
+        uses::Uses,
     },
 };
 use contract::{
@@ -13,11 +14,12 @@ use contract::{
     certificates::HostName,
     domains::{Domain, DomainState},
     instances::Role,
+    quotas::Quota,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::{Entries, Snapshot};
+use store::Snapshot;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Domains;
@@ -195,8 +197,8 @@ impl Resource for Domains {
         looks.then_some(Work { at: state.next_look_at, ..Work::now(Effect::Look) })
     }
 
-    fn index(_: &State) -> Entries<Self> {
-        Entries::default()
+    fn uses(_: &State) -> Uses {
+        Uses::one(Quota::Domains)
     }
 
     fn claims(state: &State) -> Vec<Unique<Self>> {
