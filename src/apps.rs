@@ -125,7 +125,7 @@ impl Apps {
         InitError = (),
     > + use<> {
         let dashboard = self.dashboard.url.host_str().unwrap_or_default();
-        by_host(dashboard, self.pages(), self.calls())
+        by_host(self.shared.clone(), dashboard, self.pages(), self.calls())
     }
 }
 

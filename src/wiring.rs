@@ -35,6 +35,7 @@ use actors::{
     },
     ports::{
         Ports,
+        certificate_authority::CertificateAuthority,
         ci::{Central, Ci},
         random::Random,
         sealed::Sealer,
@@ -88,7 +89,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let folders = Arc::new(folders);
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
     let proofs = Arc::new(Proofs::default());
-    let certificates = Arc::new(Acme::new(args.tls.acme(), proofs.clone()));
+    let acme = args.tls.https_listen.map(|_| Acme::new(args.tls.acme(), proofs.clone()));
+    let certificates = acme.map(|acme| Arc::new(acme) as Arc<dyn CertificateAuthority>);
     let files = (vault.clone(), dumps.clone(), folders.clone());
     let ports = ports(args, &keys, random, files, certificates, &catalogue)?;
     let settings = settings(args, keys, first_start_token.clone())?;
@@ -105,7 +107,7 @@ fn ports(
     keys: &Keys,
     random: Random,
     (vault, dumps, folders): (Arc<Vault>, Arc<DumpFolder>, Arc<FolderStore>),
-    certificates: Arc<Acme>,
+    certificates: Option<Arc<dyn CertificateAuthority>>,
     catalogue: &Catalogue,
 ) -> Result<Ports, String> {
     let data = &args.storage.data;

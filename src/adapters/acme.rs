@@ -14,7 +14,7 @@ use instant_acme::{
 use proofs::Shown;
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use std::{path::PathBuf, process::Stdio, sync::Arc, time::Duration};
-use tokio::{process::Command, sync::Semaphore};
+use tokio::process::Command;
 use x509_parser::pem::parse_x509_pem;
 
 /// How long the authority may take to look at a name, and then to issue.
@@ -37,33 +37,34 @@ pub struct AcmeSettings {
     pub dns_hook: Option<PathBuf>,
 }
 
-/// How many names an authority works on at the same time.
-const AT_ONCE: usize = 32;
-
 /// A client of an authority.
 pub struct Acme {
     settings: AcmeSettings,
     proofs: Arc<Proofs>,
-    turns: Semaphore,
 }
 
 impl Acme {
     pub fn new(settings: AcmeSettings, proofs: Arc<Proofs>) -> Self {
-        Acme { settings, proofs, turns: Semaphore::new(AT_ONCE) }
+        Acme { settings, proofs }
     }
 
-    fn builder(&self) -> Result<AccountBuilder, NotIssued> {
-        let builder = match &self.settings.root {
+    /// A client with the roots that the authority is known by, which are read from files.
+    async fn builder(&self) -> Result<AccountBuilder, NotIssued> {
+        let root = self.settings.root.clone();
+        let read = move || match root {
             Some(root) => Account::builder_with_root(root),
             None => Account::builder(),
         };
-        builder.map_err(|e| NotIssued::Unavailable(format!("the roots of SVC_ACME_ROOT: {e}")))
+        let failed = |e: &dyn std::fmt::Display| {
+            NotIssued::Unavailable(format!("the roots of the authority: {e}"))
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|e| failed(&e))?.map_err(|e| failed(&e))
     }
 
     async fn account(&self, credentials: &str) -> Result<Account, NotIssued> {
         let credentials: AccountCredentials =
             serde_json::from_str(credentials).map_err(|e| NotIssued::NoAccount(e.to_string()))?;
-        self.builder()?.from_credentials(credentials).await.map_err(not_issued)
+        self.builder().await?.from_credentials(credentials).await.map_err(not_issued)
     }
 
     /// Shows what proves the name, and asks the authority to look. What is returned takes it back.
@@ -159,16 +160,15 @@ impl CertificateAuthority for Acme {
             only_return_existing: false,
         };
         let directory = self.settings.directory.clone();
-        let made = self.builder()?.create(&account, directory, None).await;
+        let made = self.builder().await?.create(&account, directory, None).await;
         let (_, credentials) = made.map_err(not_issued)?;
         serde_json::to_string(&credentials).map_err(own)
     }
 
     async fn order(&self, credentials: &str, name: &HostName) -> Result<Order, NotIssued> {
-        let _turn = self.turns.acquire().await;
         let account = self.account(credentials).await?;
         let names = [Identifier::Dns(name.as_str().to_owned())];
-        let order = account.new_order(&NewOrder::new(&names)).await.map_err(not_issued)?;
+        let order = account.new_order(&NewOrder::new(&names)).await.map_err(not_ordered)?;
         let key = KeyPair::generate().map_err(own)?.serialize_pem();
         Ok(Order { url: order.url().to_owned(), key })
     }
@@ -180,7 +180,6 @@ impl CertificateAuthority for Acme {
         order: &Order,
         failures: u32,
     ) -> Result<Issued, NotIssued> {
-        let _turn = self.turns.acquire().await;
         let account = self.account(credentials).await?;
         let mut at = account.order(order.url.clone()).await.map_err(not_issued)?;
         if at.state().status == OrderStatus::Pending {
@@ -258,9 +257,48 @@ fn not_issued(e: Error) -> NotIssued {
     let kind = problem.r#type.as_deref().and_then(|kind| kind.rsplit(':').next());
     match (kind.unwrap_or_default(), problem.status.unwrap_or(0)) {
         ("rateLimited", _) => NotIssued::TooMany(text),
-        // The authority forgot the account, or it was deactivated.
-        ("accountDoesNotExist" | "unauthorized", 400 | 401 | 403) => NotIssued::NoAccount(text),
+        ("accountDoesNotExist", _) => NotIssued::NoAccount(text),
         ("badNonce" | "serverInternal", _) | (_, 500..) => NotIssued::Unavailable(text),
         _ => NotIssued::Refused(text),
+    }
+}
+
+/// What a failure of a new order means. Only here, `unauthorized` is about the account, which was deactivated: later,
+/// it is about what was found at the name.
+fn not_ordered(e: Error) -> NotIssued {
+    match &e {
+        Error::Api(problem)
+            if problem.r#type.as_deref().is_some_and(|it| it.ends_with(":unauthorized")) =>
+        {
+            NotIssued::NoAccount(in_words(problem))
+        }
+        _ => not_issued(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(kind: &str, status: u16) -> Error {
+        let problem = serde_json::json!({
+            "type": format!("urn:ietf:params:acme:error:{kind}"), "detail": "why", "status": status,
+        });
+        Error::Api(serde_json::from_value(problem).unwrap())
+    }
+
+    #[test]
+    fn each_problem_of_an_authority_has_its_consequence() {
+        let why = || "why".to_owned();
+        assert_eq!(not_issued(problem("rateLimited", 429)), NotIssued::TooMany(why()));
+        assert_eq!(not_ordered(problem("rateLimited", 429)), NotIssued::TooMany(why()));
+        assert_eq!(not_issued(problem("accountDoesNotExist", 400)), NotIssued::NoAccount(why()));
+        assert_eq!(not_ordered(problem("unauthorized", 403)), NotIssued::NoAccount(why()));
+        assert_eq!(not_issued(problem("unauthorized", 403)), NotIssued::Refused(why()));
+        assert_eq!(not_issued(problem("rejectedIdentifier", 400)), NotIssued::Refused(why()));
+        assert_eq!(not_issued(problem("serverInternal", 500)), NotIssued::Unavailable(why()));
+        assert_eq!(not_issued(problem("badNonce", 400)), NotIssued::Unavailable(why()));
+        let unread = serde_json::from_str::<u8>("<html>").unwrap_err();
+        assert!(matches!(not_issued(Error::Json(unread)), NotIssued::Unavailable(_)));
     }
 }

@@ -3,6 +3,7 @@
 use super::network::NetworkArgs;
 use crate::adapters::acme::AcmeSettings;
 use clap::Args;
+use contract::certificates::HostName;
 use std::{net::SocketAddr, path::PathBuf};
 use url::Url;
 
@@ -43,7 +44,10 @@ impl TlsArgs {
         let service = Url::parse(&network.api_url())
             .map_err(|e| format!("the address of the service: {e}"))?;
         let dashboard = network.dashboard_url()?;
-        let has_name = |url: &Url| url.scheme() == "https" && url.domain().is_some();
+        let has_name = |url: &Url| {
+            let name = url.domain().map(str::parse::<HostName>);
+            url.scheme() == "https" && matches!(name, Some(Ok(_)))
+        };
         for (url, option) in [(&service, "--public-url"), (&dashboard, "--dashboard-url")] {
             if !has_name(url) {
                 return Err(format!(
@@ -93,6 +97,7 @@ mod tests {
         assert_eq!(check(&of("https://api.example.net", "https://dash.example.net")), Ok(()));
         for (wrong, named) in [
             (of("http://api.example.net", "https://dash.example.net"), "--public-url"),
+            (of("https://intranet", "https://dash.example.net"), "--public-url"),
             (of("https://192.0.2.1", "https://dash.example.net"), "--public-url"),
             (of("https://api.example.net", "http://dash.example.net"), "--dashboard-url"),
             (of("https://api.example.net", "https://api.example.net:8443"), "of its own"),

@@ -1,20 +1,23 @@
 //! One listener for the dashboard and the service: the host name that is asked for decides.
 
+use super::{Shared, request};
 use actix_http::{
     Request, Response,
     body::{BoxBody, MessageBody},
     header,
 };
 use actix_service::{Service, ServiceFactory, fn_factory};
-use actix_web::{Error, dev::ServiceResponse};
-use futures_util::future::LocalBoxFuture;
+use actix_web::{Error, dev::ServiceResponse, http::StatusCode};
+use futures_util::future::{LocalBoxFuture, ready};
 use std::{
     rc::Rc,
-    task::{Context, Poll, ready},
+    sync::Arc,
+    task::{Context, Poll},
 };
 
 /// Passes requests to the dashboard's host name to `pages`, and all others to `calls`.
 struct ByHost<P, C> {
+    shared: Arc<Shared>,
     dashboard: Rc<str>,
     pages: P,
     calls: C,
@@ -22,6 +25,7 @@ struct ByHost<P, C> {
 
 /// Puts two apps behind one listener.
 pub fn by_host<P, C, B>(
+    shared: Arc<Shared>,
     dashboard: &str,
     pages: P,
     calls: C,
@@ -55,9 +59,10 @@ where
     fn_factory(move || {
         let (dashboard, pages, calls): (Rc<str>, _, _) =
             (Rc::clone(&dashboard), pages.clone(), calls.clone());
+        let shared = shared.clone();
         async move {
             let (pages, calls) = (pages.new_service(()).await?, calls.new_service(()).await?);
-            Ok(ByHost { dashboard, pages, calls })
+            Ok(ByHost { shared, dashboard, pages, calls })
         }
     })
 }
@@ -75,16 +80,28 @@ where
     type Future = LocalBoxFuture<'static, Result<Self::Response, Error>>;
 
     fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        ready!(self.pages.poll_ready(cx))?;
-        self.calls.poll_ready(cx)
+        match self.pages.poll_ready(cx) {
+            Poll::Ready(Ok(())) => self.calls.poll_ready(cx),
+            other => other,
+        }
     }
 
     fn call(&self, request: Request) -> Self::Future {
         if !is_to(&request, &self.dashboard) {
             return Box::pin(self.calls.call(request));
         }
+        // The connection was not known to be one of the dashboard when it began.
+        let Ok(place) = self.shared.place_at_dashboard(request::peer(request.head())) else {
+            let full = Response::build(StatusCode::SERVICE_UNAVAILABLE)
+                .body("There are too many connections to the dashboard.");
+            return Box::pin(ready(Ok(full.map_into_boxed_body())));
+        };
         let answer = self.pages.call(request);
-        Box::pin(async move { Ok(Response::from(answer.await?).map_into_boxed_body()) })
+        Box::pin(async move {
+            let answer = Response::from(answer.await?).map_into_boxed_body();
+            drop(place);
+            Ok(answer)
+        })
     }
 }
 

@@ -147,6 +147,11 @@ impl Shared {
         Ok(ConnectionPermit { _of_dashboard: Some(dashboard), ..self.connect(peer)? })
     }
 
+    /// Takes a place for a request to the dashboard, on a connection that was not made to it alone.
+    fn place_at_dashboard(&self, peer: IpAddr) -> Result<Share, Fault> {
+        self.dashboard_connections.share(self.holder(peer), 1)
+    }
+
     fn holder(&self, peer: IpAddr) -> Option<RateKey> {
         let peer = peer.to_canonical();
         (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer))

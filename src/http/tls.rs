@@ -20,7 +20,7 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
-use tokio::net::TcpStream;
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 
 /// How long a client may take for its part of the handshake.
@@ -45,7 +45,8 @@ pub struct Tls {
 /// A certificate that was read from the store.
 #[derive(Clone)]
 struct Ready {
-    expires_at: Timestamp,
+    /// The version of the record, and when its certificate expires.
+    of: (u64, Timestamp),
     config: Arc<ServerConfig>,
 }
 
@@ -75,8 +76,7 @@ impl Tls {
         Ok(Tls { world, proofs, bare, ready, waiting })
     }
 
-    /// Shakes hands. A client that asks for a name that leads to nothing here gets the alert
-    /// `unrecognized_name` or `internal_error`, and no certificate.
+    /// Shakes hands. A client that asks for a name without a certificate gets an alert.
     pub async fn accept(&self, io: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let clock = &self.world.ports.clock;
         let too_late = || io::Error::from(io::ErrorKind::TimedOut);
@@ -94,7 +94,13 @@ impl Tls {
         // Without a certificate the handshake ends with an alert, which says more than a closed connection.
         let config = config.unwrap_or_else(|| Arc::new(self.bare.clone()));
         let rest = start.into_stream(config);
-        clock.limit(HANDSHAKE_WITHIN, rest).await.ok_or_else(too_late)?
+        let mut done = clock.limit(HANDSHAKE_WITHIN, rest).await.ok_or_else(too_late)??;
+        if asks_for_proof {
+            // The handshake was the proof, and nothing follows it (RFC 8737, section 3).
+            clock.limit(HANDSHAKE_WITHIN, done.shutdown()).await.ok_or_else(too_late)??;
+            return Err(io::Error::other("the proof was shown"));
+        }
+        Ok(done)
     }
 
     /// Shows the proof that an authority asks for.
@@ -120,8 +126,8 @@ impl Tls {
 
     async fn find(&self, host: HostName, peer: IpAddr) -> Result<Option<Arc<ServerConfig>>, Fault> {
         let world = &self.world;
-        let has_wildcards = world.ports.certificates.issues_wildcards();
-        let name = certificate_name(&world.ports.site, host.clone(), has_wildcards);
+        let Some(authority) = &world.ports.certificates else { return Ok(None) };
+        let name = certificate_name(&world.ports.site, &host, authority.issues_wildcards());
         let id = id_of(&name);
         if let Some(config) = self.stored(&world.store, id)? {
             return Ok(Some(config));
@@ -142,7 +148,8 @@ impl Tls {
     fn stored(&self, store: &Store, id: CertificateId) -> Result<Option<Arc<ServerConfig>>, Fault> {
         let Some(found) = store.get::<Certificates>(&id)? else { return Ok(None) };
         let Some(issued) = &found.issued else { return Ok(None) };
-        let ready = self.ready.get(&id).filter(|ready| ready.expires_at == issued.expires_at);
+        let of = (found.version(), issued.expires_at);
+        let ready = self.ready.get(&id).filter(|ready| ready.of == of);
         if let Some(ready) = ready {
             return Ok(Some(ready.config));
         }
@@ -158,8 +165,7 @@ impl Tls {
             }
         };
         let config = Arc::new(self.presenting(Arc::new(certified)));
-        let expires_at = issued.expires_at;
-        self.ready.insert(id, Ready { expires_at, config: config.clone() });
+        self.ready.insert(id, Ready { of, config: config.clone() });
         Ok(Some(config))
     }
 }

@@ -4,7 +4,7 @@ use super::{
     delivery::builds::{RequestedRuns, SeenRunners, WaitingBuilds},
     events::webhooks::{Subscribers, outbox},
     hosting::{
-        backup_schedules, backups::restore_check_turns, engine_health::EngineHealth,
+        backup_schedules, backups::restore_check_turns, certificates, engine_health::EngineHealth,
         image_builds::queue::BuildQueue, instances::metrics::LastReadings,
     },
     people::usage,
@@ -55,6 +55,8 @@ pub struct World {
     pub builds: BuildQueue,
     /// The restore checks of backups that are under way and those that wait.
     pub(crate) restore_checks: Turns<Tenant>,
+    /// The certificates that an authority works on, and those that wait.
+    pub(crate) certificate_turns: Turns<Tenant>,
     /// The builds for which a run in a CI was asked for.
     pub asked_runs: RequestedRuns,
     /// Tells idle runners of builds.
@@ -94,6 +96,7 @@ impl World {
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
             restore_checks: restore_check_turns(),
+            certificate_turns: certificates::turns(),
             asked_runs: RequestedRuns::default(),
             waiting_builds: WaitingBuilds::default(),
             creations: Turns::apart(1),

@@ -95,7 +95,8 @@ pub struct Ports {
     pub ci: Option<Arc<dyn Ci>>,
     pub identities: Arc<dyn Identities>,
     pub attestations: Arc<dyn Attestations>,
-    pub certificates: Arc<dyn CertificateAuthority>,
+    /// `None`: the service does not serve TLS, so it needs no certificates.
+    pub certificates: Option<Arc<dyn CertificateAuthority>>,
     pub domain_records: Arc<dyn DomainRecords>,
     pub dumps: Arc<dyn Dumps>,
     pub receivers: Arc<dyn Receivers>,

@@ -6,7 +6,6 @@ use super::{
     attestations::{Attestations, Attested},
     audit_archive::AuditArchive,
     binaries::{Binaries, Examined},
-    certificate_authority::{CertificateAuthority, Issued, NotIssued, Order},
     credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
     domain_records::DomainRecords,
     dumps::{DumpError, Dumps, Written},
@@ -36,7 +35,6 @@ use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
     artifacts::ArtifactKind,
-    certificates::HostName,
     checkouts::Reference,
     money::Money,
     operators::DiskUsage,
@@ -78,7 +76,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         ci: None,
         identities: unavailable.clone(),
         attestations: unavailable.clone(),
-        certificates: unavailable.clone(),
+        certificates: None,
         domain_records: unavailable.clone(),
         dumps: unavailable.clone(),
         receivers: unavailable,
@@ -127,31 +125,6 @@ impl Identities for Unavailable {
         _: Timestamp,
     ) -> Result<Proven, IdentityError> {
         Err(IdentityError::Unreachable("there is no world outside".into()))
-    }
-}
-
-#[async_trait]
-impl CertificateAuthority for Unavailable {
-    fn address(&self) -> &str {
-        "https://authority.test"
-    }
-    fn issues_wildcards(&self) -> bool {
-        false
-    }
-    async fn register(&self) -> Result<String, NotIssued> {
-        Err(NotIssued::Unavailable("there is no world outside".into()))
-    }
-    async fn order(&self, _: &str, _: &HostName) -> Result<Order, NotIssued> {
-        Err(NotIssued::Unavailable("there is no world outside".into()))
-    }
-    async fn complete(
-        &self,
-        _: &str,
-        _: &HostName,
-        _: &Order,
-        _: u32,
-    ) -> Result<Issued, NotIssued> {
-        Err(NotIssued::Unavailable("there is no world outside".into()))
     }
 }
 

@@ -60,7 +60,7 @@ pub enum CertificateState {
     /// It serves.
     Valid,
     /// It serves, and the last attempt to renew it failed.
-    Renewing,
+    RenewalFailing,
     /// There is none that is valid, and the last attempt failed. Clients that open the name get no page.
     Failing,
 }

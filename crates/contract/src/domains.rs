@@ -42,7 +42,7 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Domain> { who: Member of (app_id), effect: Read }
 
-    /// Remove a domain of an app. Requests to it lead to nothing at once.
+    /// Remove a domain of an app. Requests to it go to the app no more, at once.
     "svc_removeDomain": RemoveDomain {
         /// The id of the domain, from `svc_getDomains`.
         domain_id: DomainId,
@@ -88,6 +88,7 @@ pub enum DomainState {
     Verified,
     /// The record was not there for a week. `svc_verifyDomain` looks again.
     Failed,
-    /// Another app has proven the name since. `svc_verifyDomain` looks again.
+    /// Another app has proven the name since. The record has another text now: write that one, and
+    /// `svc_verifyDomain` looks for it.
     Taken,
 }

@@ -105,7 +105,7 @@ tones! {
         Bad: Failed | TimedOut,
         Idle: Cancelled,
     }
-    CertificateState { Good: Valid, Busy: Ordering, Warn: Renewing, Bad: Failing }
+    CertificateState { Good: Valid, Busy: Ordering, Warn: RenewalFailing, Bad: Failing }
     CheckoutState {
         Good: Paid | Settled,
         Busy: Created | OrderBuilding | Initialized | AwaitingPayment | Settling,

@@ -68,7 +68,11 @@ impl<T: AsyncRead + Unpin, P: Unpin> AsyncRead for Watched<T, P> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let room = into.remaining();
-        ready!(Pin::new(&mut self.io).poll_read(cx, into))?;
+        match ready!(Pin::new(&mut self.io).poll_read(cx, into)) {
+            // A client of TLS that closes without saying so. HTTP has ends of its own.
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {}
+            read => read?,
+        }
         if room > 0 && into.remaining() == room {
             self.half_close.0.client.set(true);
         }

@@ -3,7 +3,7 @@
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
-        hosting::domains::{Command, Domains, New, State},
+        hosting::domains::{Command, Domains, New, State, new_token},
         people::apps::Apps,
     },
     runtime::{entries::Under, pagination},
@@ -17,8 +17,6 @@ use contract::{
 };
 use std::time::Duration;
 
-/// The length of what a record says, in letters and digits.
-const TOKEN: usize = 32;
 /// How long a call waits for the name servers.
 const LOOKS_WITHIN: Duration = Duration::from_secs(12);
 
@@ -39,7 +37,7 @@ impl Serves<AddDomain> for Platform {
             return Err(Fault::invalid("hostName", "must be one name; add each name by itself"));
         }
         let id: DomainId = self.world.ports.random.id(cx.now);
-        let token = self.world.ports.random.secret("", TOKEN).map_err(|_| Fault::Internal)?;
+        let token = new_token(&self.world).map_err(|_| Fault::Internal)?;
         let new = New { app_id: p.app_id, host_name: p.host_name, service, token };
         cx.to::<Domains>(id).create(new, move |domain: &State| Ok(domain.view(id))).await
     }

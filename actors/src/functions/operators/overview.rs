@@ -16,7 +16,7 @@ use crate::{
         events::webhooks::outbox::OutboxIndex,
         hosting::{
             backups::Backups,
-            certificates::{CertificateIndex, Certificates},
+            certificates::{CertificateIndex, Certificates, is_own},
             deployments::Deployments,
             image_builds::ImageBuilds,
             instances::{Instance, InstanceIndex, Instances},
@@ -65,8 +65,14 @@ impl Serves<GetOverview> for Platform {
         };
         let expiring = store.oldest::<Credentials>(&CredentialIndex::Expiring, None).take(MOST);
         facts.credentials = read(expiring, |_, seen| seen.credential.clone())?;
-        let failing = store.oldest::<Certificates>(&CertificateIndex::Failing, None).take(MOST);
-        facts.certificates = read(failing, |id, seen| seen.view(id, now))?;
+        // Those of a tenant's names are the tenant's to mend.
+        let site = &self.world.ports.site;
+        for found in store.oldest::<Certificates>(&CertificateIndex::Failing, None) {
+            let (id, seen) = found?;
+            if is_own(site, seen.name.as_str()) {
+                facts.certificates.push(seen.view(id, now));
+            }
+        }
         for found in store.newest::<Instances>(&InstanceIndex::All, None) {
             let (id, seen) = found?;
             if seen.is_deleted() {

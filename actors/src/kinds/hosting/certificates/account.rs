@@ -3,7 +3,7 @@
 use crate::{
     kinds::world::World,
     ports::{
-        certificate_authority::NotIssued,
+        certificate_authority::{CertificateAuthority, NotIssued},
         sealed::{SealError, Sealed},
     },
     runtime::{
@@ -11,9 +11,10 @@ use crate::{
         side_record::{End, SideRecord},
     },
 };
-use contract::{Fault, Timestamp};
+use contract::{CertificateId, Fault, Id, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::Change;
+use ulid::Ulid;
 
 /// The account of this server at an authority. All certificates share it, because authorities allow few
 /// new accounts.
@@ -34,32 +35,49 @@ impl SideRecord for AuthorityAccount {
 /// The key of the only record.
 const ONLY: &str = "account";
 
-/// The credentials of the account. Opens one if there is none, or if it is at another authority.
-pub(super) async fn credentials(world: &World) -> Result<Result<String, NotIssued>, Retry> {
-    let (key, authority) = (ONLY.to_owned(), &world.ports.certificates);
-    let known = world.store.get::<AuthorityAccount>(&key)?;
-    if let Some(account) = known.as_ref().filter(|known| known.authority == authority.address()) {
-        match world.ports.sealer.open(ONLY, &account.credentials) {
-            Ok(credentials) => return Ok(Ok(credentials)),
-            Err(e @ SealError::NoRandomness) => return Err(e.into()),
-            // A new account serves as well.
-            Err(SealError::Foreign) => {}
-        }
+/// Who opens an account takes the turn of this id, which nothing has.
+const TURN: Ulid = Ulid(1);
+
+/// The credentials of the account. Opens one if there is none, or if it is at another authority. Certificates
+/// that need one at the same time wait for each other: authorities allow few new accounts.
+pub(super) async fn credentials(
+    world: &World,
+    authority: &dyn CertificateAuthority,
+) -> Result<Result<String, NotIssued>, Retry> {
+    if let Some(known) = known(world, authority)? {
+        return Ok(Ok(known));
+    }
+    let _turn = world.creation(CertificateId::of(TURN)).await?;
+    if let Some(known) = known(world, authority)? {
+        return Ok(Ok(known));
     }
     let credentials = match authority.register().await {
         Ok(credentials) => credentials,
         Err(e) => return Ok(Err(e)),
     };
+    let key = ONLY.to_owned();
+    let before = world.store.get::<AuthorityAccount>(&key)?;
     let account = AuthorityAccount {
         authority: authority.address().to_owned(),
         credentials: world.ports.sealer.seal(ONLY, &credentials)?,
         created_at: world.ports.clock.now(),
     };
-    let change = Change::new().replace::<AuthorityAccount>(&key, known.as_deref(), account);
-    match world.store.commit(change).await {
-        // Another certificate opened one at the same time. Each is as good.
-        Ok(()) | Err(Fault::Stale) => Ok(Ok(credentials)),
-        Err(e) => Err(e.into()),
+    let change = Change::new().replace::<AuthorityAccount>(&key, before.as_deref(), account);
+    world.store.commit(change).await?;
+    Ok(Ok(credentials))
+}
+
+/// The credentials of the account at this authority, if there is one whose credentials can be opened. A new
+/// account serves as well.
+fn known(world: &World, authority: &dyn CertificateAuthority) -> Result<Option<String>, Retry> {
+    let known = world.store.get::<AuthorityAccount>(&ONLY.to_owned())?;
+    let Some(account) = known.filter(|known| known.authority == authority.address()) else {
+        return Ok(None);
+    };
+    match world.ports.sealer.open(ONLY, &account.credentials) {
+        Ok(credentials) => Ok(Some(credentials)),
+        Err(SealError::Foreign) => Ok(None),
+        Err(e @ SealError::NoRandomness) => Err(e.into()),
     }
 }
 

@@ -2,13 +2,16 @@
 
 use super::{
     account,
-    names::is_known,
+    names::{certificate_name, is_known, tenant_of},
     rules::{Certificates, Issued, Order, Outcome},
 };
 use crate::{
     kinds::world::World,
-    ports::certificate_authority::{self as authority, NotIssued},
-    runtime::resource::Retry,
+    ports::certificate_authority::{self as authority, CertificateAuthority, NotIssued},
+    runtime::{
+        resource::Retry,
+        turns::{Tenant, Turns},
+    },
 };
 use contract::CertificateId;
 use std::{sync::Arc, time::Duration};
@@ -16,6 +19,15 @@ use store::Snapshot;
 
 /// How long one step may take. The authority looks at the name from several places of the world.
 const WITHIN: Duration = Duration::from_secs(120);
+/// How long a step waits in memory for its turn.
+const AWAITS_TURN: Duration = Duration::from_secs(300);
+/// How many names an authority works on at the same time.
+const AT_ONCE: usize = 32;
+
+/// The turns at the authority.
+pub fn turns() -> Turns<Tenant> {
+    Turns::halved(AT_ONCE)
+}
 
 /// Orders a certificate; in the next step, proves the name and fetches it. The order is written in between,
 /// so that a crash repeats no order: authorities allow few of them for one name.
@@ -24,11 +36,18 @@ pub(super) async fn advance(
     kept: Snapshot<Certificates>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
-    if !is_known(&world, kept.name.as_str())? {
+    let Some(authority) = &world.ports.certificates else { return Ok(Outcome::Unneeded) };
+    let site = &world.ports.site;
+    // Whether it is the one that this name is served with.
+    let serves = certificate_name(site, &kept.name, authority.issues_wildcards()) == kept.name;
+    if !serves || !is_known(&world, kept.name.as_str())? {
         return Ok(Outcome::Unneeded);
     }
     let clock = &world.ports.clock;
-    match clock.limit(WITHIN, step(id, &kept, &world)).await {
+    let turn = world.certificate_turns.take(tenant_of(&world, &kept.name)?);
+    let turn = clock.limit(AWAITS_TURN, turn).await;
+    let _turn = turn.ok_or_else(|| Retry("there was no turn at the authority".into()))??;
+    match clock.limit(WITHIN, step(id, &kept, &world, &**authority)).await {
         Some(outcome) => outcome,
         None => Ok(Outcome::Failed(NotIssued::Unavailable(format!(
             "the authority did not answer within {} seconds",
@@ -41,13 +60,13 @@ async fn step(
     id: CertificateId,
     kept: &Snapshot<Certificates>,
     world: &World,
+    authority: &dyn CertificateAuthority,
 ) -> Result<Outcome, Retry> {
-    let credentials = match account::credentials(world).await? {
+    let credentials = match account::credentials(world, authority).await? {
         Ok(credentials) => credentials,
         Err(e) => return Ok(Outcome::Failed(e)),
     };
-    let (authority, sealer, owner) =
-        (&world.ports.certificates, &world.ports.sealer, id.to_string());
+    let (sealer, owner) = (&world.ports.sealer, id.to_string());
     let under_way = kept.order.as_ref().filter(|order| order.authority == authority.address());
     let key = under_way.map(|order| sealer.open(&owner, &order.key));
     // An order whose key cannot be opened is worth nothing.

@@ -6,5 +6,6 @@ mod names;
 mod rules;
 
 pub use account::AuthorityAccount;
-pub use names::{certificate_name, id_of, is_known};
+pub use effects::turns;
+pub use names::{certificate_name, id_of, is_known, is_own, target_of};
 pub use rules::{CertificateIndex, Certificates, Command, Effect, Issued, New, Outcome, State};

@@ -2,10 +2,15 @@
 
 use crate::{
     kinds::{
-        hosting::{domains, instances::exists},
+        hosting::{
+            domains,
+            instances::{exists, find},
+        },
+        people::projects::Projects,
         world::World,
     },
     ports::site::Site,
+    runtime::{store::get, turns::Tenant},
 };
 use contract::{CertificateId, Fault, Id, certificates::HostName};
 use sha2::{Digest, Sha256};
@@ -17,25 +22,51 @@ const ANY: &str = "*.";
 /// Whether a host name leads to something of this server. Answers from an index: scanners ask for any name.
 pub fn is_known(world: &World, host: &str) -> Result<bool, Fault> {
     let site = &world.ports.site;
-    let domain = site.instance_domain.as_ref();
     if let Some(below) = host.strip_prefix(ANY) {
-        return Ok(domain.is_some_and(|domain| domain.name == below));
+        return Ok(site.instance_domain.as_ref().is_some_and(|domain| domain.name == below));
     }
-    if let Some(target) = domain.and_then(|domain| domain.target(host)) {
-        return exists(&world.store, &target);
+    if is_own(site, host) {
+        return Ok(true);
     }
-    let is_own = site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-    Ok(is_own || domains::target_of(&world.store, host)?.is_some())
+    match target_of(world, host)? {
+        Some(target) => exists(&world.store, &target),
+        None => Ok(false),
+    }
+}
+
+/// Whether a host name is one of the service and its dashboard, or stands for all names of instances.
+pub fn is_own(site: &Site, host: &str) -> bool {
+    host.starts_with(ANY) || site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
+}
+
+/// What a host name leads to, as paths name it, if that is an instance or would be one.
+pub fn target_of(world: &World, host: &str) -> Result<Option<String>, Fault> {
+    let domain = world.ports.site.instance_domain.as_ref();
+    match domain.and_then(|domain| domain.target(host)) {
+        Some(target) => Ok(Some(target)),
+        None => domains::target_of(&world.store, host),
+    }
+}
+
+/// For whom the certificate of a name is obtained.
+pub(super) fn tenant_of(world: &World, name: &HostName) -> Result<Tenant, Fault> {
+    if is_own(&world.ports.site, name.as_str()) {
+        return Ok(Tenant::Service);
+    }
+    let target = target_of(world, name.as_str())?.unwrap_or_default();
+    let (_, _, instance) = find(&world.store, &target)?;
+    let project = get::<Projects>(&world.store, instance.project_id)?;
+    Ok(Tenant::Organization(project.organization_id))
 }
 
 /// The name of the certificate that a host name is served with. All names below the domain of instances
 /// share one where the authority issues such certificates.
-pub fn certificate_name(site: &Site, host: HostName, has_wildcards: bool) -> HostName {
+pub fn certificate_name(site: &Site, host: &HostName, has_wildcards: bool) -> HostName {
     let domain = site.instance_domain.as_ref().filter(|_| has_wildcards);
     let shared = domain
         .filter(|domain| domain.target(host.as_str()).is_some_and(|target| !target.is_empty()))
         .and_then(|domain| format!("{ANY}{}", domain.name).parse().ok());
-    shared.unwrap_or(host)
+    shared.unwrap_or_else(|| host.clone())
 }
 
 /// The id of the certificate of a name. It is always the same, so that there is one for each name.

@@ -25,11 +25,15 @@ pub struct Certificates;
 /// The pauses after failures. Five fit into an hour, which is what Let's Encrypt allows for one name
 /// (<https://letsencrypt.org/docs/rate-limits/>, "Authorization Failures per Identifier per Account").
 const AFTER_FAILURES: Backoff =
-    Backoff { first: Duration::from_secs(150), longest: Duration::from_secs(12 * 3600) };
+    Backoff { first: Duration::from_secs(150), longest: Duration::from_secs(4 * 3600) };
 
 /// The shortest pause after the authority said that there were too many requests. Its limits are counted by
 /// hours and by weeks.
 const AFTER_TOO_MANY: Duration = Duration::from_secs(3600);
+
+/// The failures after which an order is given up that another attempt could complete. The authority may have
+/// forgotten it.
+const MOST_WITH_ONE_ORDER: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -100,9 +104,11 @@ pub enum Outcome {
 }
 
 impl Issued {
-    /// When the next certificate is ordered.
-    fn renewal(&self) -> Timestamp {
-        self.expires_at - self.expires_at.since(self.valid_from) / 3
+    /// When the next certificate is ordered. Not at once, also if the clock of this machine is ahead: each one
+    /// would be due when it arrives.
+    fn renewal(&self, now: Timestamp) -> Timestamp {
+        let lifetime = self.expires_at.since(self.valid_from);
+        (self.expires_at - lifetime / 3).max(now + lifetime / 12)
     }
 }
 
@@ -123,6 +129,9 @@ impl State {
             }
         };
         self.failures = self.failures.saturating_add(1);
+        if self.failures >= MOST_WITH_ONE_ORDER {
+            self.order = None;
+        }
         (self.error, self.next_attempt_at) = (Some(why.to_string()), Some(at.now + pause));
         self
     }
@@ -135,13 +144,13 @@ impl State {
             host_name: self.name.clone(),
             state: match (is_valid, self.failures) {
                 (true, 0) => CertificateState::Valid,
-                (true, _) => CertificateState::Renewing,
+                (true, _) => CertificateState::RenewalFailing,
                 (false, 0) => CertificateState::Ordering,
                 (false, _) => CertificateState::Failing,
             },
             valid_from: self.issued.as_ref().map(|issued| issued.valid_from),
             expires_at: self.issued.as_ref().map(|issued| issued.expires_at),
-            next_attempt_at: self.next_attempt_at,
+            next_attempt_at: self.next_attempt_at.filter(|next| *next > now),
             failures: self.failures,
             error: self.error.clone(),
             created_at: self.created_at,
@@ -179,10 +188,14 @@ impl Resource for Certificates {
 
     fn on_command(
         state: State,
-        _: &Moment<Self>,
+        at: &Moment<Self>,
         Command::Renew: Command,
     ) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(State { next_attempt_at: None, ..state }))
+        // An attempt under way goes on: the authority counts those that end without their proof.
+        if state.next_attempt_at.is_none_or(|next| next <= at.now) {
+            return Ok(Step::keep());
+        }
+        Ok(Step::put(State { next_attempt_at: None, order: None, ..state }))
     }
 
     fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
@@ -191,7 +204,7 @@ impl Resource for Certificates {
             Outcome::Failed(why) => return Step::put(state.failed(at, why)),
             Outcome::Ordered(order) => state.order = Some(order),
             Outcome::Issued(issued) => {
-                state.next_attempt_at = Some(issued.renewal());
+                state.next_attempt_at = Some(issued.renewal(at.now));
                 (state.order, state.issued) = (None, Some(issued));
                 (state.failures, state.error) = (0, None);
             }
@@ -273,8 +286,19 @@ mod tests {
         // The present one serves while the next one is ordered.
         let state = put(Some(&Kept::at_rest(state)), NOW, Input::Command(Command::Renew));
         assert_eq!(begins_at(&state), None);
+        let under_way = Kept::at_rest(state.clone());
+        let renewed = step(&at(NOW), Some(&under_way), Input::Command(Command::Renew)).unwrap();
+        assert_eq!(renewed.next, Next::Keep, "the attempt goes on");
         let state = put(Some(&Kept::at_rest(state)), NOW, Input::Outcome(ordered()));
         assert_eq!(state.issued, Some(issued()));
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_orders_no_certificate_at_once() {
+        let kept = Kept::at_rest(put(Some(&new()), NOW, Input::Outcome(ordered())));
+        let ahead = NOW + 100 * DAY;
+        let state = put(Some(&kept), ahead, Input::Outcome(Outcome::Issued(issued())));
+        assert!(begins_at(&state).unwrap() > ahead + 7 * DAY);
     }
 
     #[test]
@@ -291,6 +315,14 @@ mod tests {
         let (keeps, pause) = after(NotIssued::TooMany);
         assert!(keeps && pause >= AFTER_TOO_MANY);
         assert!(!after(NotIssued::Refused).0);
+        // An order that nobody can complete is given up in the end.
+        let (mut kept, unavailable) = (kept.clone(), NotIssued::Unavailable("no".into()));
+        for _ in 0..MOST_WITH_ONE_ORDER {
+            assert!(kept.order.is_some());
+            let failed = Input::Outcome(Outcome::Failed(unavailable.clone()));
+            kept = Kept::at_rest(put(Some(&kept), NOW, failed));
+        }
+        assert!(kept.order.is_none());
         assert_eq!(after(NotIssued::NoAccount), (false, Duration::ZERO));
     }
 

@@ -3,11 +3,20 @@
 use super::rules::{Command, DomainClaim, Domains, Outcome};
 use crate::{
     kinds::{people::tenant::tenant, world::World},
+    ports::random::NoRandomness,
     runtime::resource::Retry,
 };
 use contract::DomainId;
 use std::sync::Arc;
 use store::Snapshot;
+
+/// The length of what a record says, in letters and digits.
+const TOKEN: usize = 32;
+
+/// What a record must say that proves a domain.
+pub fn new_token(world: &World) -> Result<String, NoRandomness> {
+    world.ports.random.secret("", TOKEN)
+}
 
 pub(super) async fn look(
     id: DomainId,
@@ -31,7 +40,8 @@ pub(super) async fn look(
     // The record is in the DNS now, so whoever wrote it has the name. An earlier proof is worth less.
     let claim = DomainClaim::Verified { name: kept.host_name.as_str().to_owned() };
     if let Some(other) = world.store.holder::<Domains>(&claim)?.filter(|other| *other != id) {
-        world.to::<Domains>(other).ask_if_there(Command::GiveUp).await?;
+        let give_up = Command::GiveUp { token: new_token(&world)? };
+        world.to::<Domains>(other).ask_if_there(give_up).await?;
     }
     Ok(Outcome::Proven)
 }

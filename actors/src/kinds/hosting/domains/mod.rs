@@ -3,6 +3,7 @@
 mod effects;
 mod rules;
 
+pub use effects::new_token;
 pub use rules::{Command, DomainClaim, Domains, New, Outcome, State};
 
 use crate::runtime::store::Store;

@@ -37,7 +37,7 @@ pub struct State {
     pub app_id: AppId,
     pub host_name: HostName,
     pub service: Role,
-    /// What nobody else knows before the app's members do.
+    /// What the record must say.
     pub token: String,
     pub state: DomainState,
     pub created_at: Timestamp,
@@ -62,12 +62,15 @@ pub struct New {
     pub token: String,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Command {
     /// Look for the record at once, and then for another week.
     Look,
-    /// Another app has proven the name.
-    GiveUp,
+    /// Another app has proven the name. From now on this token proves it for this app: the record of before
+    /// may still be there.
+    GiveUp {
+        token: String,
+    },
     Remove,
 }
 
@@ -158,7 +161,8 @@ impl Resource for Domains {
     ) -> Result<Step<Self>, Fault> {
         match command {
             Command::Remove => return Ok(Step::remove()),
-            Command::GiveUp => {
+            Command::GiveUp { token } => {
+                state.token = token;
                 (state.state, state.verified_at) = (DomainState::Taken, None);
                 state.error = Some("another app has proven this name since".into());
             }
@@ -273,8 +277,10 @@ mod tests {
         let proven = put(Some(&pending), NOW, Input::Outcome(Outcome::Proven));
         assert_eq!((proven.state.state, claimed(&proven)), (DomainState::Verified, 2));
         assert_eq!(Domains::next(&proven), None);
-        let taken = put(Some(&proven), NOW, Input::Command(Command::GiveUp));
+        let taken =
+            put(Some(&proven), NOW, Input::Command(Command::GiveUp { token: "an0ther".into() }));
         assert_eq!((taken.state.state, claimed(&taken)), (DomainState::Taken, 1));
+        assert_ne!(taken.record_text(), proven.record_text(), "the old record proves nothing");
         let again = put(Some(&taken), NOW, Input::Command(Command::Look));
         assert_eq!(Domains::next(&again), Some(Work::now(Effect::Look)));
     }

@@ -53,7 +53,7 @@ pub use reconcile::{
     plan::{Action, plan},
 };
 pub use record::{InitialRestore, Instance};
-pub use route::{Route, exists, instance_of_app, route};
+pub use route::{Route, exists, find, instance_of_app, route};
 pub use rules::{
     Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
     ResolvedImage,

@@ -40,7 +40,8 @@ pub fn exists(store: &Store, target: &str) -> Result<bool, Fault> {
     }
 }
 
-fn find(store: &Store, target: &str) -> Result<(InstanceId, Role, Snapshot<Instances>), Fault> {
+/// The instance and the service that `target` names.
+pub fn find(store: &Store, target: &str) -> Result<(InstanceId, Role, Snapshot<Instances>), Fault> {
     let (id, role) = match target.split_once('~') {
         None => (target, Role::Server),
         Some((id, "dashboard")) => (id, Role::Dashboard),
