@@ -57,6 +57,12 @@ fn a_domain_leads_to_the_app_that_proved_it_last() {
     let answer = authority.get(NAME, "/parse/health", &[]);
     assert!(String::from_utf8_lossy(&answer.stdout).contains("ok"), "{answer:?}");
 
+    let shown = call("svc_verifyDomain", id.clone()).ok();
+    assert_eq!(
+        (&shown["state"], &shown["certificateState"]),
+        (&json!("verified"), &json!("valid"))
+    );
+
     // Another person adds the same name. It changes nothing until they prove it.
     let (_, other) = service.project_with_app(&bob, None);
     let theirs = json!({"appId": other, "hostName": NAME.to_uppercase()});

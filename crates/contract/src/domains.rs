@@ -1,6 +1,11 @@
 //! Host names of users for their apps.
 
-use crate::{AppId, DomainId, Page, Timestamp, certificates::HostName, instances::Role, page::*};
+use crate::{
+    AppId, DomainId, Page, Timestamp,
+    certificates::{CertificateState, HostName},
+    instances::Role,
+    page::*,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +31,8 @@ functions! {
     { who: OwnerOrAdmin of (app_id), effect: Change,
       errors: [Exists "the app has this domain already"] }
 
-    /// Look for the record that proves a domain, at once.
+    /// Look for the record that proves a domain, at once. If its certificate could not be obtained, the next
+    /// attempt begins soon: a quarter of an hour after the last one.
     "svc_verifyDomain": VerifyDomain {
         /// The id of the domain, from `svc_getDomains`.
         domain_id: DomainId,
@@ -69,6 +75,12 @@ records! {
         verified_at: Option<Timestamp>,
         /// Why the last look found no proof. Null if none was made, or if it found one.
         error: Option<String>,
+        /// How far the certificate of the name is. Null before a client has opened it over TLS, and if the server
+        /// leaves TLS to a proxy.
+        certificate_state: Option<CertificateState>,
+        /// Why the last attempt to obtain the certificate failed, for example because the name does not lead to
+        /// this server yet. Null after one that succeeded.
+        certificate_error: Option<String>,
         /// When the service next looks for the record. Null if it looks no more.
         next_look_at: Option<Timestamp>,
         created_at: Timestamp,

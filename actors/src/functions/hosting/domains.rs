@@ -3,13 +3,17 @@
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
-        hosting::domains::{Command, Domains, New, State, new_token},
+        hosting::{
+            certificates::{self, Certificates, id_of},
+            domains::{Command, Domains, New, State, new_token},
+        },
         people::apps::Apps,
+        world::World,
     },
     runtime::{entries::Under, pagination},
 };
 use contract::{
-    DomainId, Fault, Page, Serves,
+    DomainId, Fault, Page, Serves, Timestamp,
     domains::{
         AddDomain, Domain, DomainState, GetDomains, RemoveDomain, RemovedDomain, VerifyDomain,
     },
@@ -39,29 +43,42 @@ impl Serves<AddDomain> for Platform {
         let id: DomainId = self.world.ports.random.id(cx.now);
         let token = new_token(&self.world).map_err(|_| Fault::Internal)?;
         let new = New { app_id: p.app_id, host_name: p.host_name, service, token };
-        cx.to::<Domains>(id).create(new, move |domain: &State| Ok(domain.view(id))).await
+        cx.to::<Domains>(id).create(new, move |domain: &State| Ok(domain.view(id, None))).await
     }
 }
 
 impl Serves<VerifyDomain> for Platform {
     async fn serve(&self, cx: &Call, p: VerifyDomain) -> Result<Domain, Fault> {
-        let id = p.domain_id;
-        let reply = move |domain: &State| Ok(domain.view(id));
+        let (id, world, now) = (p.domain_id, self.world.clone(), cx.now);
+        let reply = move |domain: &State| view(&world, now, id, domain);
         let begun = cx.to::<Domains>(id).change(Command::Look, reply).await?;
+        if begun.state == DomainState::Verified {
+            let certificate = self.world.to::<Certificates>(id_of(&begun.host_name));
+            certificate.ask_if_there(certificates::Command::TrySoon).await?;
+        }
         let is_over = |domain: &State| domain.state != DomainState::Pending || domain.looks > 0;
         match self.world.to::<Domains>(id).wait_until(LOOKS_WITHIN, is_over).await {
-            Ok(Some(domain)) => Ok(domain.view(id)),
+            Ok(Some(domain)) => view(&self.world, now, id, &domain),
             // The look goes on, whatever keeps this call from its end.
             _ => Ok(begun),
         }
     }
 }
 
+/// What members see of a domain.
+fn view(world: &World, now: Timestamp, id: DomainId, domain: &State) -> Result<Domain, Fault> {
+    let of = id_of(&domain.host_name);
+    let certificate = world.store.get::<Certificates>(&of)?;
+    let is_proven = domain.state == DomainState::Verified;
+    let certificate = certificate.filter(|_| is_proven).map(|seen| seen.view(of, now));
+    Ok(domain.view(id, certificate.as_ref()))
+}
+
 impl Serves<GetDomains> for Platform {
-    async fn serve(&self, _: &Call, p: GetDomains) -> Result<Page<Domain>, Fault> {
+    async fn serve(&self, cx: &Call, p: GetDomains) -> Result<Page<Domain>, Fault> {
         let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         pagination::page::<Domains, _>(store, &entry, (p.limit, p.cursor), |id, domain| {
-            Ok(Some(domain.view(id)))
+            view(&self.world, cx.now, id, domain).map(Some)
         })
     }
 }

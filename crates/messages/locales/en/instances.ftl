@@ -141,3 +141,4 @@ write_the_record_now = Write the record of { $host_name } at the name server of 
 the_domain_is_proven = { $host_name } is yours, and leads to this app.
 the_domain_is_not_proven = The record of { $host_name } was not found.
 the_domain_is_removed = The domain is removed.
+there_is_no_certificate = Its certificate could not be obtained:

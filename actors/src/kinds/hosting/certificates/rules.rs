@@ -31,6 +31,9 @@ const AFTER_FAILURES: Backoff =
 /// hours and by weeks.
 const AFTER_TOO_MANY: Duration = Duration::from_secs(3600);
 
+/// The shortest pause after a failure if somebody asks for an attempt who does not rule this server.
+const BEFORE_ASKED: Duration = Duration::from_secs(15 * 60);
+
 /// The failures after which an order is given up that another attempt could complete. The authority may have
 /// forgotten it.
 const MOST_WITH_ONE_ORDER: u32 = 3;
@@ -51,6 +54,9 @@ pub struct State {
     /// Why the last attempt failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// When the last attempt failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<Timestamp>,
     /// When the next attempt begins. `None`: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
@@ -86,6 +92,8 @@ pub struct New {
 pub enum Command {
     /// Obtain a certificate anew, at once.
     Renew,
+    /// The owner of a name says that it leads here now. After a failure, the next attempt begins soon.
+    TrySoon,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +140,8 @@ impl State {
         if self.failures >= MOST_WITH_ONE_ORDER {
             self.order = None;
         }
-        (self.error, self.next_attempt_at) = (Some(why.to_string()), Some(at.now + pause));
+        (self.error, self.failed_at) = (Some(why.to_string()), Some(at.now));
+        self.next_attempt_at = Some(at.now + pause);
         self
     }
 
@@ -182,20 +191,25 @@ impl Resource for Certificates {
             issued: None,
             failures: 0,
             error: None,
+            failed_at: None,
             next_attempt_at: None,
         }))
     }
 
-    fn on_command(
-        state: State,
-        at: &Moment<Self>,
-        Command::Renew: Command,
-    ) -> Result<Step<Self>, Fault> {
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
         // An attempt under way goes on: the authority counts those that end without their proof.
-        if state.next_attempt_at.is_none_or(|next| next <= at.now) {
+        let Some(next) = state.next_attempt_at.filter(|next| *next > at.now) else {
             return Ok(Step::keep());
-        }
-        Ok(Step::put(State { next_attempt_at: None, order: None, ..state }))
+        };
+        let failed_at = state.failed_at.filter(|_| state.failures > 0);
+        Ok(match (command, failed_at) {
+            (Command::Renew, _) => Step::put(State { next_attempt_at: None, order: None, ..state }),
+            (Command::TrySoon, None) => Step::keep(),
+            (Command::TrySoon, Some(failed_at)) => {
+                let soon = (failed_at + BEFORE_ASKED).max(at.now).min(next);
+                Step::put(State { next_attempt_at: Some(soon), ..state })
+            }
+        })
     }
 
     fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
@@ -339,6 +353,27 @@ mod tests {
         }
         assert!((3..=5).contains(&within_hour), "{within_hour} attempts");
         assert_eq!(kept.view(Id::of(Ulid(1)), now).state, CertificateState::Failing);
+    }
+
+    #[test]
+    fn who_owns_a_name_has_it_tried_again_and_not_too_often() {
+        let mut kept = new();
+        for _ in 0..10 {
+            let failed = Outcome::Failed(NotIssued::Refused("no".into()));
+            kept = Kept::at_rest(put(Some(&kept), NOW, Input::Outcome(failed)));
+        }
+        let asked = |kept: &Kept<Certificates>, now| {
+            begins_at(&put(Some(kept), now, Input::Command(Command::TrySoon)))
+        };
+        assert!(begins_at(&kept).unwrap() > NOW + Duration::from_secs(3 * 3600));
+        assert_eq!(asked(&kept, NOW), Some(NOW + BEFORE_ASKED));
+        let later = NOW + Duration::from_secs(3600);
+        assert_eq!(asked(&kept, later), Some(later));
+        // One that is valid waits for its renewal.
+        let valid = put(Some(&kept), NOW, Input::Outcome(Outcome::Issued(issued())));
+        let valid = Kept::at_rest(valid);
+        let step = step(&at(NOW), Some(&valid), Input::Command(Command::TrySoon)).unwrap();
+        assert_eq!(step.next, Next::Keep);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
 };
 use contract::{
     AppId, DomainId, Fault, Id, Timestamp,
-    certificates::HostName,
+    certificates::{HostName, ServerCertificate},
     domains::{Domain, DomainState},
     instances::Role,
     quotas::Quota,
@@ -112,8 +112,8 @@ impl State {
         }
     }
 
-    /// What members see.
-    pub fn view(&self, id: DomainId) -> Domain {
+    /// What members see, with the certificate of the name.
+    pub fn view(&self, id: DomainId, certificate: Option<&ServerCertificate>) -> Domain {
         Domain {
             id,
             app_id: self.app_id,
@@ -124,6 +124,8 @@ impl State {
             record_text: self.record_text(),
             verified_at: self.verified_at,
             error: self.error.clone(),
+            certificate_state: certificate.map(|it| it.state),
+            certificate_error: certificate.and_then(|it| it.error.clone()),
             next_look_at: self.next_look_at.filter(|_| self.state == DomainState::Pending),
             created_at: self.created_at,
         }
