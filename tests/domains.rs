@@ -57,6 +57,12 @@ fn a_domain_leads_to_the_app_that_proved_it_last() {
     let answer = authority.get(NAME, "/parse/health", &[]);
     assert!(String::from_utf8_lossy(&answer.stdout).contains("ok"), "{answer:?}");
 
+    // A proxy that asks for it gets a certificate, too.
+    let ask = |name: &str| {
+        let url = format!("{}/certificates/ask?domain={name}", service.url);
+        service.http.get(url).send().unwrap().status().as_u16()
+    };
+    assert_eq!((ask(NAME), ask("www.example.test")), (200, 404));
     let shown = call("svc_verifyDomain", id.clone()).ok();
     assert_eq!(
         (&shown["state"], &shown["certificateState"]),
