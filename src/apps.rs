@@ -2,14 +2,14 @@
 
 use crate::{
     config::{ServeArgs, network::is_local},
-    http::{self, Edge, Shared, by_host::by_host, dashboard::Pages, fast_path},
+    http::{self, Edge, Shared, by_host::by_host, dashboard::Pages, fast_path, served::Served},
     wiring::Wired,
 };
 use actix::Addr;
-use actix_http::{Request, Response, body::BoxBody};
-use actix_service::{ServiceFactory, map_config};
+use actix_http::{Response, body::BoxBody};
+use actix_service::map_config;
 use actix_web::{
-    App, Error,
+    App,
     dev::{AppConfig, ServiceResponse},
     web,
 };
@@ -75,15 +75,7 @@ impl Apps {
     }
 
     /// The dashboard. Most of its pages show a list, so its workers are its own.
-    pub fn pages(
-        &self,
-    ) -> impl ServiceFactory<
-        Request,
-        Config = (),
-        Response = ServiceResponse,
-        Error = Error,
-        InitError = (),
-    > + use<> {
+    pub fn pages(&self) -> impl Served<ServiceResponse> + use<> {
         let edge = self.edge(Router::new(self.wired.platform.clone()));
         let (settings, listen) = (self.dashboard.clone(), self.listen);
         let app = App::new().configure(move |app| match Pages::new(edge, listen) {
@@ -94,15 +86,7 @@ impl Apps {
     }
 
     /// Functions, endpoints, and instances.
-    pub fn calls(
-        &self,
-    ) -> impl ServiceFactory<
-        Request,
-        Config = (),
-        Response = Response<BoxBody>,
-        Error = Error,
-        InitError = (),
-    > + use<> {
+    pub fn calls(&self) -> impl Served<Response<BoxBody>> + use<> {
         let turn = self.begun.fetch_add(1, Relaxed);
         let long_calls = self.long_calls.get(turn % self.long_calls.len().max(1));
         let router = Router::leaving_long_calls(
@@ -115,15 +99,7 @@ impl Apps {
     }
 
     /// Both, by the host name that is asked for.
-    pub fn all(
-        &self,
-    ) -> impl ServiceFactory<
-        Request,
-        Config = (),
-        Response = Response<BoxBody>,
-        Error = Error,
-        InitError = (),
-    > + use<> {
+    pub fn all(&self) -> impl Served<Response<BoxBody>> + use<> {
         let dashboard = self.dashboard.url.host_str().unwrap_or_default();
         by_host(self.shared.clone(), dashboard, self.pages(), self.calls())
     }

@@ -4,14 +4,15 @@ use crate::http::{
     ConnectionPermit, Secure, Shared,
     paced::Paced,
     proxy::{HalfClose, Watched},
+    served::Served,
     tls::Tls,
 };
 use actix_http::{
-    Extensions, HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError,
+    Extensions, HttpService, Protocol, Response, body::BoxBody, error::DispatchError,
 };
 use actix_rt::net::TcpStream;
 use actix_server::{Server, ServerBuilder};
-use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service};
+use actix_service::{ServiceFactoryExt, fn_service};
 use contract::Fault;
 use rustix::net::Shutdown;
 use std::{
@@ -91,19 +92,14 @@ impl Listener<Plain> {
 impl<H: Handshake> Listener<H> {
     /// Accepts connections and serves the app on them. `actix_web::HttpServer` offers no hook for the
     /// fast path and for [`Watched`] connections.
-    pub fn serve<F>(
+    pub fn serve<A, F>(
         self,
         server: ServerBuilder,
         app: impl Fn() -> F + Send + Clone + 'static,
     ) -> Result<Server, String>
     where
-        F: ServiceFactory<
-                Request,
-                Config = (),
-                Response: Into<Response<BoxBody>> + 'static,
-                Error = actix_web::Error,
-                InitError = (),
-            > + 'static,
+        A: Into<Response<BoxBody>> + 'static,
+        F: Served<A>,
     {
         let Listener { option, address, piece, connect, handshake, workers, shared } = self;
         let server = server.workers(workers).shutdown_timeout(STOP_WITHIN);

@@ -1,12 +1,8 @@
 //! One listener for the dashboard and the service: the host name that is asked for decides.
 
-use super::{Shared, request};
-use actix_http::{
-    Request, Response,
-    body::{BoxBody, MessageBody},
-    header,
-};
-use actix_service::{Service, ServiceFactory, fn_factory};
+use super::{Shared, request, served::Served};
+use actix_http::{Request, Response, body::BoxBody, header};
+use actix_service::{Service, fn_factory};
 use actix_web::{Error, dev::ServiceResponse, http::StatusCode};
 use futures_util::future::{LocalBoxFuture, ready};
 use std::{
@@ -24,36 +20,15 @@ struct ByHost<P, C> {
 }
 
 /// Puts two apps behind one listener.
-pub fn by_host<P, C, B>(
+pub fn by_host<P, C>(
     shared: Arc<Shared>,
     dashboard: &str,
     pages: P,
     calls: C,
-) -> impl ServiceFactory<
-    Request,
-    Config = (),
-    Response = Response<BoxBody>,
-    Error = Error,
-    InitError = (),
-> + use<P, C, B>
+) -> impl Served<Response<BoxBody>> + use<P, C>
 where
-    P: ServiceFactory<
-            Request,
-            Config = (),
-            Response = ServiceResponse<B>,
-            Error = Error,
-            InitError = (),
-        > + 'static,
-    P::Service: 'static,
-    C: ServiceFactory<
-            Request,
-            Config = (),
-            Response = Response<BoxBody>,
-            Error = Error,
-            InitError = (),
-        > + 'static,
-    C::Service: 'static,
-    B: MessageBody + 'static,
+    P: Served<ServiceResponse>,
+    C: Served<Response<BoxBody>>,
 {
     let (dashboard, pages, calls) = (Rc::from(dashboard), Rc::new(pages), Rc::new(calls));
     fn_factory(move || {
@@ -67,13 +42,12 @@ where
     })
 }
 
-impl<P, C, B> Service<Request> for ByHost<P, C>
+impl<P, C> Service<Request> for ByHost<P, C>
 where
-    P: Service<Request, Response = ServiceResponse<B>, Error = Error>,
+    P: Service<Request, Response = ServiceResponse, Error = Error>,
     P::Future: 'static,
     C: Service<Request, Response = Response<BoxBody>, Error = Error>,
     C::Future: 'static,
-    B: MessageBody + 'static,
 {
     type Response = Response<BoxBody>;
     type Error = Error;

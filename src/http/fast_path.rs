@@ -6,12 +6,13 @@ use super::{
     instances::{self, Asked},
     proxy::{Limits, Upstreams},
     reply, secure,
+    served::Served,
 };
 use actix_http::{
     Request, Response,
     body::{BoxBody, MessageBody},
 };
-use actix_service::{Service, ServiceFactory, fn_factory};
+use actix_service::{Service, fn_factory};
 use actix_web::{Error, dev::ServiceResponse, http::Method};
 use futures_util::future::{LocalBoxFuture, ready};
 use std::{
@@ -29,21 +30,10 @@ struct FastPath<S> {
 }
 
 /// Puts the fast path in front of an app.
-pub fn before<F, B>(
+pub fn before<B: MessageBody + 'static>(
     edge: Edge,
-    app: F,
-) -> impl ServiceFactory<Request, Config = (), Response = Response<BoxBody>, Error = Error, InitError = ()>
-where
-    F: ServiceFactory<
-            Request,
-            Config = (),
-            Response = ServiceResponse<B>,
-            Error = Error,
-            InitError = (),
-        > + 'static,
-    F::Service: 'static,
-    B: MessageBody + 'static,
-{
+    app: impl Served<ServiceResponse<B>>,
+) -> impl Served<Response<BoxBody>> {
     let (edge, app) = (Rc::new(edge), Rc::new(app));
     let upstreams = Upstreams::new(Limits::default());
     fn_factory(move || {

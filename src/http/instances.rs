@@ -8,7 +8,7 @@ use super::{
     reply, request,
 };
 use actix_http::{Request, Response, body::BoxBody, header};
-use actors::kinds::hosting::{domains, instances::route};
+use actors::kinds::hosting::{certificates, instances::route};
 use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -48,19 +48,9 @@ impl Asked {
     }
 }
 
-/// What a host leads to, as paths name it, if that is an instance. `host` may have a port.
+/// What a host leads to, if that is an instance. A failing store is told by what answers in its place.
 pub fn target_of(host: &str, edge: &Edge) -> Option<String> {
-    let world = &edge.platform.world;
-    let site = &world.ports.site;
-    if let Some(target) = site.instance_domain.as_ref().and_then(|domain| domain.target(host)) {
-        return Some(target);
-    }
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let is_own = name.eq_ignore_ascii_case("localhost")
-        || !name.bytes().any(|b| b.is_ascii_alphabetic())
-        || site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(name));
-    // A failing store is told by what answers in its place.
-    if is_own { None } else { domains::target_of(&world.store, name).ok().flatten() }
+    certificates::target_of(&edge.platform.world, host).ok().flatten()
 }
 
 /// Forwards a request. If the server takes no connection, another server may just have replaced it:

@@ -23,6 +23,7 @@ mod push;
 mod reply;
 mod request;
 mod secure;
+pub mod served;
 mod source;
 mod staging;
 pub mod tls;

@@ -4,7 +4,7 @@ use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
         hosting::{
-            certificates::{self, Certificates, id_of},
+            certificates::{self, Certificates, id_of, is_own},
             domains::{Command, Domains, New, State, new_token},
         },
         people::apps::Apps,
@@ -32,13 +32,13 @@ impl Serves<AddDomain> for Platform {
         }
         let name = p.host_name.as_str();
         let site = &self.world.ports.site;
-        let is_ours = site.own_hosts.iter().any(|own| own == name)
-            || site.instance_domain.as_ref().is_some_and(|it| it.target(name).is_some());
-        if is_ours {
-            return Err(Fault::invalid("hostName", "must not be a name of this server itself"));
-        }
         if name.starts_with("*.") {
             return Err(Fault::invalid("hostName", "must be one name; add each name by itself"));
+        }
+        let is_of_instances =
+            site.instance_domain.as_ref().is_some_and(|it| it.target(name).is_some());
+        if is_of_instances || is_own(site, name) {
+            return Err(Fault::invalid("hostName", "must not be a name of this server itself"));
         }
         let id: DomainId = self.world.ports.random.id(cx.now);
         let token = new_token(&self.world).map_err(|_| Fault::Internal)?;

@@ -16,7 +16,7 @@ use crate::{
         events::webhooks::outbox::OutboxIndex,
         hosting::{
             backups::Backups,
-            certificates::{CertificateIndex, Certificates, is_own},
+            certificates::{Certificates, id_of, own_names},
             deployments::Deployments,
             image_builds::ImageBuilds,
             instances::{Instance, InstanceIndex, Instances},
@@ -66,12 +66,10 @@ impl Serves<GetOverview> for Platform {
         let expiring = store.oldest::<Credentials>(&CredentialIndex::Expiring, None).take(MOST);
         facts.credentials = read(expiring, |_, seen| seen.credential.clone())?;
         // Those of a tenant's names are the tenant's to mend.
-        let site = &self.world.ports.site;
-        for found in store.oldest::<Certificates>(&CertificateIndex::Failing, None) {
-            let (id, seen) = found?;
-            if is_own(site, seen.name.as_str()) {
-                facts.certificates.push(seen.view(id, now));
-            }
+        for id in own_names(&self.world.ports.site).map(|name| id_of(&name)) {
+            let known = store.get::<Certificates>(&id)?;
+            let failing = known.filter(|certificate| certificate.failures > 0);
+            facts.certificates.extend(failing.map(|certificate| certificate.view(id, now)));
         }
         for found in store.newest::<Instances>(&InstanceIndex::All, None) {
             let (id, seen) = found?;

@@ -7,5 +7,5 @@ mod rules;
 
 pub use account::AuthorityAccount;
 pub use effects::turns;
-pub use names::{certificate_name, id_of, is_known, is_own, target_of};
-pub use rules::{CertificateIndex, Certificates, Command, Effect, Issued, New, Outcome, State};
+pub use names::{certificate_name, id_of, is_known, is_own, own_names, target_of};
+pub use rules::{Certificates, Command, Effect, Issued, New, Outcome, State};

@@ -39,12 +39,25 @@ pub fn is_own(site: &Site, host: &str) -> bool {
     host.starts_with(ANY) || site.own_hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
 }
 
-/// What a host name leads to, as paths name it, if that is an instance or would be one.
+/// The names of the certificates that are the server's own, and no tenant's.
+pub fn own_names(site: &Site) -> impl Iterator<Item = HostName> {
+    let all_instances = site.instance_domain.iter().map(|domain| format!("{ANY}{}", domain.name));
+    let own = site.own_hosts.iter().cloned().chain(all_instances);
+    own.filter_map(|name| name.parse().ok())
+}
+
+/// What a host leads to, as paths name it, if that is an instance or would be one. `host` may have a port.
+/// Reads the store only for a host that may be the domain of an app.
 pub fn target_of(world: &World, host: &str) -> Result<Option<String>, Fault> {
-    let domain = world.ports.site.instance_domain.as_ref();
-    match domain.and_then(|domain| domain.target(host)) {
-        Some(target) => Ok(Some(target)),
-        None => domains::target_of(&world.store, host),
+    let site = &world.ports.site;
+    if let Some(target) = site.instance_domain.as_ref().and_then(|domain| domain.target(host)) {
+        return Ok(Some(target));
+    }
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_address = !name.bytes().any(|b| b.is_ascii_alphabetic());
+    match is_address || name.eq_ignore_ascii_case("localhost") || is_own(site, name) {
+        true => Ok(None),
+        false => domains::target_of(&world.store, name),
     }
 }
 

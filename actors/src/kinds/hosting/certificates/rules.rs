@@ -17,7 +17,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::{Entries, Snapshot};
+use store::Snapshot;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Certificates;
@@ -167,16 +167,9 @@ impl State {
     }
 }
 
-store::entries! {
-    pub enum CertificateIndex of Certificates {
-        /// Those whose last attempt failed.
-        Failing = "failing",
-    }
-}
-
 impl Resource for Certificates {
-    /// Longer than a step may take by itself.
-    const TIME_LIMIT: Duration = Duration::from_secs(180);
+    /// Longer than a step takes with the wait for its turn, which end by themselves.
+    const TIME_LIMIT: Duration = Duration::from_secs(450);
     type New = New;
     type State = State;
     type Command = Command;
@@ -228,10 +221,6 @@ impl Resource for Certificates {
 
     fn next(state: &State) -> Option<Work<Effect>> {
         Some(Work { at: state.next_attempt_at, ..Work::now(Effect::Advance) })
-    }
-
-    fn index(state: &State) -> Entries<Self> {
-        Entries::default().and_all((state.failures > 0).then_some(CertificateIndex::Failing))
     }
 
     fn perform(
