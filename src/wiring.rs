@@ -10,6 +10,7 @@ use crate::{
         credential_files::CredentialOpener,
         domain_records::NameServers,
         dumps::DumpFolder,
+        egress::Proxies,
         folders::FolderStore,
         git::Git,
         github::GithubApp,
@@ -122,7 +123,13 @@ fn ports(
         payments: Arc::new(payment_providers(&args.commerce)?),
         shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
         engine: Arc::new(
-            Docker::connect(args.hosting.docker_host.as_deref()).map_err(|e| e.to_string())?,
+            Docker::connect(args.hosting.docker_host.as_deref())
+                .map_err(|e| e.to_string())?
+                .with_builder_base(args.builds.builder_base_image.clone()),
+        ),
+        egress: Arc::new(
+            Proxies::open(data.join("egress"), args.builds.build_private_hosts.clone().into())
+                .map_err(|e| format!("the proxies of builds: {e}"))?,
         ),
         machine: Arc::new(ThisMachine { data: data.clone() }),
         upstream: Arc::new(Loopback),
@@ -173,8 +180,6 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
         api_url: args.network.api_url(),
         instance_domain: args.network.instance_domain()?,
         own_hosts: args.network.own_hosts()?,
-        is_reachable: args.network.is_reachable(),
-        trusts_builds: args.builds.trust_builds,
         registration: args.access.registration.into(),
         github: args
             .builds
@@ -189,6 +194,7 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
         },
         deployment_limit: Duration::from_secs(args.hosting.deployment_limit.into()),
         image_build_limit: Duration::from_secs(args.hosting.image_build_limit.into()),
+        build_size: args.builds.size(),
     })
 }
 

@@ -68,7 +68,6 @@ mod passwords;
 mod public_pages;
 mod python_client;
 mod quotas;
-mod reachability;
 mod readme;
 mod registration;
 mod rekey;

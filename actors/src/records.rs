@@ -5,7 +5,7 @@
 
 use crate::{
     call::idempotency::StoredReply,
-    installation::{Installation, This, reachability::ForwardedRequest},
+    installation::{Installation, This},
     kinds::{
         delivery::{artifacts::ArtifactRefs, builds::Chunk, releases::Current},
         events::webhooks::{Payload, outbox::Outgoing},
@@ -91,7 +91,6 @@ side_records! {
     Payload { stored: "payloads", key: MessageId }
     StoredReply { stored: "replay", key: String }
     Event { stored: "audit", key: EventId, cached: false }
-    ForwardedRequest { stored: "forwardedRequest", key: String }
     AuthorityAccount { stored: "authorityAccount", key: String }
     ClockReading { stored: "clockSeen", key: String }
     IndexVersion { stored: "indexVersion", key: String }

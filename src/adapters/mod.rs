@@ -9,6 +9,7 @@ pub mod clock;
 pub mod credential_files;
 pub mod domain_records;
 pub mod dumps;
+pub mod egress;
 pub mod folders;
 pub mod git;
 pub mod github;

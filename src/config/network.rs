@@ -126,19 +126,6 @@ impl NetworkArgs {
         let urls = [service, self.dashboard_url()?];
         Ok(urls.iter().filter_map(Url::domain).map(str::to_owned).collect())
     }
-
-    /// Whether the settings say that other machines reach the service: it or its dashboard listens beyond
-    /// loopback, has an address beyond it, or trusts a proxy.
-    pub fn is_reachable(&self) -> bool {
-        let listens = [self.listen, self.dashboard_listen];
-        let public = self.public_url.as_deref().and_then(|url| Url::parse(url).ok());
-        let urls = [public.as_ref(), self.dashboard_url.as_ref()];
-        !listens.iter().all(|listen| listen.ip().to_canonical().is_loopback())
-            || !urls.into_iter().flatten().all(is_local)
-            || self.public_url.is_some() && public.is_none()
-            || !self.trusted_proxies.is_empty()
-            || self.instance_domain.as_ref().is_some_and(|name| !name.ends_with(".localhost"))
-    }
 }
 
 #[cfg(test)]
@@ -154,34 +141,6 @@ mod tests {
 
     fn args(flags: &[&str]) -> NetworkArgs {
         Line::parse_from([&["svc"], flags].concat()).args
-    }
-
-    #[test]
-    fn the_settings_say_whether_others_reach_the_service() {
-        for local in [
-            ["--listen", "127.0.0.1:1"],
-            ["--listen", "[::1]:1"],
-            ["--dashboard-listen", "127.0.0.1:2"],
-            ["--public-url", "http://localhost:8080"],
-            ["--public-url", "http://[::1]:8080"],
-            ["--dashboard-url", "http://localhost:8090"],
-            ["--instance-domain", "apps.localhost"],
-        ] {
-            assert!(!args(&local).is_reachable(), "{local:?}");
-        }
-        for reached in [
-            ["--listen", "0.0.0.0:1"],
-            ["--listen", "[::]:1"],
-            ["--listen", "10.0.0.1:1"],
-            ["--dashboard-listen", "0.0.0.0:1"],
-            ["--public-url", "https://svc.example.com"],
-            ["--public-url", "svc.example.com"],
-            ["--dashboard-url", "https://dashboard.example.com"],
-            ["--trusted-proxies", "127.0.0.1"],
-            ["--instance-domain", "apps.example.net"],
-        ] {
-            assert!(args(&reached).is_reachable(), "{reached:?}");
-        }
     }
 
     #[test]

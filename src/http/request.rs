@@ -73,10 +73,6 @@ static FORWARDING: Names<4> =
     [header::X_FORWARDED_FOR, header::FORWARDED, header::VIA, name("x-real-ip")];
 
 pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
-    let world = &edge.platform.world;
-    if !world.forwarded.is_seen() && is_forwarded(&head.headers) {
-        world.saw_forwarded_request();
-    }
     find_origin(&head.headers, peer(head), &edge.shared.trusted_proxies)
 }
 

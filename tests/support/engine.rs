@@ -37,6 +37,8 @@ const SHIPPED: [(&str, &str, &str, &str); 2] = [
 
 /// The built image that shipped recipes build upon.
 const RECIPE_BASE: &str = "recipe-base";
+/// The built image from which that of isolated builds is made.
+const BUILDER_BASE: &str = "builder-base";
 
 /// Base images of the tests. Builds ask the registry for them, even if the engine has them.
 const BASES: [&str; 2] = ["parse-server", "toolbox"];
@@ -139,7 +141,10 @@ impl Engine {
             SHIPPED.map(|(of, repository, ..)| format!("{of}={}/{repository}", self.registry));
         let mirrors = mirrors.join(",");
         let host = engine_host();
+        let reached = format!("{},{}", self.registry, host_and_port(&self.npm_registry));
         let mut all = vec![
+            ("SVC_BUILDER_BASE_IMAGE", self.images[BUILDER_BASE].as_str()),
+            ("SVC_BUILD_PRIVATE_HOSTS", &reached),
             ("SVC_DOCKER_HOST", host.as_str()),
             ("SVC_IMAGE_MIRRORS", &mirrors),
             ("SVC_RECIPE_BASE_IMAGE", &self.images[RECIPE_BASE]),
@@ -158,6 +163,12 @@ impl Engine {
         let reached = [("SVC_LISTEN", "0.0.0.0:{port}"), ("SVC_PUBLIC_URL", public.as_str())];
         self.service(&[&reached[..], settings].concat())
     }
+}
+
+/// The host and the port of an address. The registry of this machine may be on its internal network.
+fn host_and_port(url: &str) -> String {
+    let url = reqwest::Url::parse(url).unwrap();
+    format!("{}:{}", url.host_str().unwrap(), url.port_or_known_default().unwrap())
 }
 
 /// This machine's address in the engine's default network. Until its second start an engine does not
@@ -304,10 +315,12 @@ impl Drop for Objects {
         let sweep = "docker ps -aq --filter $F | xargs -r docker rm -fv; \
             docker network ls -q --filter $F | xargs -r docker network rm; \
             docker volume ls -q --filter $F | xargs -r docker volume rm; \
+            docker volume ls -q --filter $C | xargs -r docker volume rm; \
             docker images --filter $F --filter 'reference=svc/recipes/*' --format '{{.Repository}}:{{.Tag}}' \
             | xargs -r docker rmi -f --no-prune; \
             docker images -q --filter $F | sort -u | xargs -r docker rmi -f";
-        let _ = Command::new("sh").args(["-c", sweep]).env("F", filter).output();
+        let caches = format!("label=svc.builds={}", self.of);
+        let _ = Command::new("sh").args(["-c", sweep]).env("F", filter).env("C", caches).output();
     }
 }
 

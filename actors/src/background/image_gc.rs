@@ -7,7 +7,7 @@ use crate::{
     kinds::{
         hosting::{
             deployments::{DeploymentIndex, Deployments},
-            image_builds::from_source::APP,
+            image_builds::from_source::{APP, labels_of_caches},
             instances::{InstanceIndex, history::DeploymentHistory},
             names,
         },
@@ -23,8 +23,8 @@ use std::{collections::BTreeSet, time::Duration};
 const STAY: usize = 5;
 /// A record may not name a younger image yet.
 const YOUNG: Duration = Duration::from_secs(3600);
-/// Build cache that was not used for this long is removed.
-const CACHE_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
+/// What builds leave for the next ones goes after this time, so that base images are fetched anew.
+const CACHES_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Removes the images that nothing needs, and unused build cache.
 pub async fn prune(world: &World) -> Result<(), EngineError> {
@@ -47,7 +47,8 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
             }
         }
     }
-    let freed = engine.prune_build_cache(CACHE_UNUSED).await?;
+    let caches = labels_of_caches(&world.ports.site.installation);
+    let freed = engine.prune_build_caches(&caches, CACHES_FOR).await?;
     if freed > 0 {
         tracing::info!(freed, "unused build cache was removed");
     }

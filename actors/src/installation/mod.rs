@@ -3,8 +3,6 @@
 //! Keys lie in a file beside the store. With other keys, every secret in the store would be
 //! unreadable, so the store knows fingerprints of its keys, which say nothing about them.
 
-pub mod reachability;
-
 use crate::runtime::side_record::{End, SideRecord};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,6 @@ use super::{
     table::{self, Owned, Owners},
 };
 use crate::{
-    installation::reachability::Forwarded,
     ports::Ports,
     runtime::{
         self,
@@ -68,8 +67,6 @@ pub struct World {
     pub seen_runners: SeenRunners,
     /// Who hears of events.
     pub webhooks: Subscribers,
-    /// Whether a proxy ever forwarded a request.
-    pub forwarded: Forwarded,
     owners: OnceLock<Owners>,
     stopping: AtomicBool,
 }
@@ -85,10 +82,8 @@ impl World {
     ) -> Result<Arc<World>, Fault> {
         let started_at = ports.clock.now();
         let store = runtime::store::Store::from(store);
-        let forwarded = Forwarded::read(&store)?;
         let world = Arc::new(World {
             store,
-            forwarded,
             started_at,
             ports,
             registry: Registry::default(),
@@ -141,32 +136,6 @@ impl World {
     /// Whether the service is about to stop.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
-    }
-
-    /// Whether programs of users, such as repositories and Dockerfiles, are built here. Builds are not
-    /// isolated from this machine, so they are not where others reach it, unless the operator says so.
-    pub fn builds_repositories(&self) -> bool {
-        let site = &self.ports.site;
-        site.trusts_builds || !(site.is_reachable || self.forwarded.is_seen())
-    }
-
-    /// A proxy forwarded a request.
-    pub fn saw_forwarded_request(self: &Arc<Self>) {
-        if self.forwarded.see() && !self.ports.site.is_reachable {
-            tracing::warn!(
-                "a proxy forwarded a request, so this service counts as reachable from other machines; builds of users' programs are refused unless SVC_TRUST_BUILDS=true"
-            );
-        }
-        if self.forwarded.is_kept() {
-            return;
-        }
-        let world = self.clone();
-        actix_rt::spawn(async move {
-            let now = world.ports.clock.now();
-            if let Err(fault) = world.forwarded.keep(&world.store, now).await {
-                tracing::warn!(error = %fault, "it was not written that a proxy forwards requests");
-            }
-        });
     }
 
     /// The owner of a resource.

@@ -10,6 +10,7 @@ pub mod ci;
 pub mod credentials;
 pub mod domain_records;
 pub mod dumps;
+pub mod egress;
 pub mod folders;
 pub mod identities;
 pub mod instance_domain;
@@ -31,8 +32,8 @@ pub mod upstream;
 use self::{
     advisories::Advisories, attestations::Attestations, audit_archive::AuditArchive,
     binaries::Binaries, certificate_authority::CertificateAuthority, ci::Ci,
-    credentials::CredentialFiles, domain_records::DomainRecords, dumps::Dumps, folders::Folders,
-    identities::Identities, machine::Machine, mail::Mail, parse::ParseServers,
+    credentials::CredentialFiles, domain_records::DomainRecords, dumps::Dumps, egress::Egress,
+    folders::Folders, identities::Identities, machine::Machine, mail::Mail, parse::ParseServers,
     passwords::Passwords, random::Random, receivers::Receivers, recipes::Recipes,
     registries::Registries, sealed::Sealer, site::Site, sources::Sources, upstream::Upstream,
 };
@@ -99,6 +100,7 @@ pub struct Ports {
     pub certificates: Option<Arc<dyn CertificateAuthority>>,
     pub domain_records: Arc<dyn DomainRecords>,
     pub dumps: Arc<dyn Dumps>,
+    pub egress: Arc<dyn Egress>,
     pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,
     pub recipes: Arc<Recipes>,

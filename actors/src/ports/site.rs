@@ -24,11 +24,6 @@ pub struct Site {
     pub instance_domain: Option<InstanceDomain>,
     /// The host names in the addresses of the service and of its dashboard.
     pub own_hosts: Vec<String>,
-    /// Whether the settings say that other machines reach the service.
-    pub is_reachable: bool,
-    /// Whether the operator lets users build repositories though others reach the service. Builds are not
-    /// isolated from this machine.
-    pub trusts_builds: bool,
     pub registration: Registration,
     /// The address of the GitHub whose repositories the service reaches through its GitHub App.
     pub github: Option<WebUrl>,
@@ -46,6 +41,19 @@ pub struct Site {
     pub deployment_limit: Duration,
     /// How long a build of an image may take from its turn.
     pub image_build_limit: Duration,
+    /// How much of the machine an isolated build may have.
+    pub build_size: BuildSize,
+}
+
+/// How much of the machine an isolated build may have.
+#[derive(Debug, Clone, Copy)]
+pub struct BuildSize {
+    /// Bytes.
+    pub memory: u64,
+    /// Thousandths of a processor.
+    pub cpu_millis: u32,
+    /// Bytes.
+    pub disk: u64,
 }
 
 /// How many times what a machine has may be promised to instances, since few use all that they may.

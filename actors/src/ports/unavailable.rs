@@ -9,6 +9,7 @@ use super::{
     credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
     domain_records::DomainRecords,
     dumps::{DumpError, Dumps, Written},
+    egress::{Door, Egress},
     folders::Folders,
     identities::{Identities, IdentityError, Proven},
     machine::Machine,
@@ -20,7 +21,7 @@ use super::{
     recipes::Recipes,
     registries::Registries,
     sealed::Sealer,
-    site::{Overcommit, Site},
+    site::{BuildSize, Overcommit, Site},
     sources::{Fetched, Inspected, KeyPair, Remote, SourceError, Sources},
     upstream::Upstream,
 };
@@ -79,6 +80,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         certificates: None,
         domain_records: unavailable.clone(),
         dumps: unavailable.clone(),
+        egress: unavailable.clone(),
         receivers: unavailable,
         registries: Arc::new(Registries::default()),
         recipes: Arc::new(Recipes::default()),
@@ -91,8 +93,6 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             api_url: "http://svc.test".into(),
             instance_domain: None,
             own_hosts: Vec::new(),
-            is_reachable: false,
-            trusts_builds: true,
             registration: Registration::Open,
             github: None,
             platform_app: None,
@@ -100,6 +100,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             overcommit: Overcommit { memory: 1.0, cpus: 1.0 },
             deployment_limit: Duration::from_secs(30 * 60),
             image_build_limit: Duration::from_secs(2 * 3600),
+            build_size: BuildSize { memory: 1 << 30, cpu_millis: 1000, disk: 1 << 30 },
         }),
     }
 }
@@ -125,6 +126,18 @@ impl Identities for Unavailable {
         _: Timestamp,
     ) -> Result<Proven, IdentityError> {
         Err(IdentityError::Unreachable("there is no world outside".into()))
+    }
+}
+
+impl Egress for Unavailable {
+    /// A door that leads nowhere: the model of the engine does not look at it.
+    fn open(&self) -> Result<Door, PortError> {
+        Ok(Door {
+            folder: "/nowhere".into(),
+            loopback: Vec::new(),
+            refused: Arc::new(Vec::new),
+            guard: Box::new(()),
+        })
     }
 }
 

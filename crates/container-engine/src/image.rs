@@ -2,7 +2,7 @@
 
 use crate::Labels;
 use contract::Timestamp;
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 /// An image on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +44,36 @@ pub struct BuildSpec {
     pub args: BTreeMap<String, String>,
     /// Labels of the image. They override those of the Dockerfile and of the base image.
     pub labels: Labels,
-    /// Look for base images in their registries, even if they are on this machine. An image that
-    /// only this machine knows, by name or by id, then cannot be a base image.
-    pub pull: bool,
-    /// Bytes of memory that a build step may use.
+    /// Bytes of memory that a build may use.
     pub memory: u64,
+    /// The walls around the build. `None`: the engine's own builder makes the image, beside everything
+    /// else. That is for steps of the service only, which run no program of others and fetch nothing.
+    pub isolation: Option<Isolation>,
+}
+
+/// The walls around a build. It reaches no other container, and the internet only through a proxy; its base
+/// images come from registries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolation {
+    /// The owner of the build, in characters of `[A-Za-z0-9_-]`. The builds of an owner may use what earlier
+    /// ones left: base images, finished steps, and what `RUN --mount=type=cache` keeps.
+    pub owner: String,
+    /// An image of this machine. The Dockerfile knows it as the build argument `BASE_IMAGE`.
+    pub base: Option<String>,
+    /// A folder of the engine's machine with a Unix socket `proxy.sock`, where a proxy for HTTP lets the
+    /// build out. The programs of a build find it by `http_proxy` and `https_proxy`.
+    pub egress: PathBuf,
+    /// Ports of the machine's 127.0.0.1 that the build reaches at the same address, if the proxy allows
+    /// them.
+    pub loopback: Vec<u16>,
+    /// Thousandths of a processor.
+    pub cpu_millis: u32,
+    /// Bytes that a build may write, its image included.
+    pub disk: u64,
+    /// How long the steps may take.
+    pub within: Duration,
+    /// Labels of what the build leaves: the disk with its cache.
+    pub labels: Labels,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ mod label;
 pub use container::{
     Capability, Container, ContainerSpec, Health, HealthCommand, Limits, Mount, Phase, Usage,
 };
-pub use image::{BuildEvent, BuildSpec, Built, Image, RegistryLogin};
+pub use image::{BuildEvent, BuildSpec, Built, Image, Isolation, RegistryLogin};
 pub use label::{LabelledObject, Labels};
 
 use async_trait::async_trait;
@@ -255,6 +255,7 @@ pub trait Engine: Send + Sync {
     /// a container uses the image. The image may be missing already.
     async fn remove_image(&self, reference: &str) -> Result<(), EngineError>;
 
-    /// Removes build cache that was unused for this long. Returns the bytes that it freed.
-    async fn prune_build_cache(&self, unused_for: Duration) -> Result<u64, EngineError>;
+    /// Removes the caches of isolated builds with these labels that are older than this, and cache of the
+    /// engine's own builder that was unused for this long. Returns the bytes that the builder freed.
+    async fn prune_build_caches(&self, labels: &Labels, age: Duration) -> Result<u64, EngineError>;
 }

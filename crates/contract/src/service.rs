@@ -20,8 +20,6 @@ records! {
         registration: Registration,
         /// Whether the service has no administrator yet. Its log has the link that makes the first one.
         awaits_administrator: bool,
-        /// Whether deployments may build repositories, Dockerfiles and npm packages of users here.
-        builds_repositories: bool,
         /// The address of the GitHub whose repositories the service reaches through its GitHub App.
         /// Null if it has none.
         github_url: Option<WebUrl>,

@@ -5,7 +5,7 @@
 
 use crate::{
     look_up,
-    network::{PrivateHosts, is_public},
+    network::{NoAddress, PrivateHosts, is_public},
 };
 use reqwest::{
     Client,
@@ -29,22 +29,6 @@ pub struct Guarded {
     private_hosts: PrivateHosts,
     /// The setting that names the private hosts, in refusals.
     setting: &'static str,
-}
-
-/// Why a host has no address to connect to.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAddress {
-    /// Nobody knows the host.
-    #[error("the host {0} is not known")]
-    Unknown(String),
-    /// The host is on the internal network.
-    #[error("{host} is not on the public internet; an operator can allow it with {setting}")]
-    Internal {
-        /// The name, or the address.
-        host: String,
-        /// The setting that allows hosts of the internal network.
-        setting: &'static str,
-    },
 }
 
 impl NoAddress {

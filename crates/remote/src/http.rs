@@ -1,6 +1,6 @@
 //! Requests to a service, and what it means when there is no answer about what was asked.
 
-use crate::{RemoteError, guarded::NoAddress};
+use crate::{NoAddress, RemoteError};
 use bytes::{Bytes, BytesMut};
 use reqwest::{
     RequestBuilder, StatusCode,

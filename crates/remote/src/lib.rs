@@ -13,13 +13,13 @@ mod look_up;
 mod network;
 
 #[cfg(feature = "http")]
-pub use guarded::{Guarded, NoAddress};
+pub use guarded::Guarded;
 #[cfg(feature = "http")]
 pub use http::{Http, RemoteResponse, Repeat, WITHIN, quotation};
 #[cfg(feature = "http")]
 pub use look_up::look_up;
 #[cfg(feature = "http")]
-pub use network::{PrivateHosts, is_public};
+pub use network::{NoAddress, PrivateHosts, is_public};
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Which addresses others may make the service connect to: those on the public internet, and the hosts
 //! that an operator allows.
 
-use std::net::IpAddr;
+use crate::look_up;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// Hosts and ports that may lie on the internal network.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,61 @@ impl PrivateHosts {
     pub fn contains(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
     }
+}
+
+/// Why a host has no address to connect to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAddress {
+    /// Nobody knows the host.
+    #[error("the host {0} is not known")]
+    Unknown(String),
+    /// The host is on the internal network.
+    #[error("{host} is not on the public internet; an operator can allow it with {setting}")]
+    Internal {
+        /// The name, or the address.
+        host: String,
+        /// The setting that allows hosts of the internal network.
+        setting: &'static str,
+    },
+}
+
+impl PrivateHosts {
+    /// The ports of this machine's 127.0.0.1 among them.
+    pub fn ports_of_loopback(&self) -> Vec<u16> {
+        self.0.iter().filter(|(host, _)| host == "127.0.0.1").map(|(_, port)| *port).collect()
+    }
+
+    /// The addresses of a host that others may make the service connect to. The addresses of this machine
+    /// do not count as public: what listens there may be meant for this machine only. `setting` is the
+    /// name of the setting that holds these hosts.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub async fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+        setting: &'static str,
+    ) -> Result<Vec<SocketAddr>, NoAddress> {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let mut found = look_up(bare).await.unwrap_or_default();
+        if found.is_empty() {
+            return Err(NoAddress::Unknown(host.to_owned()));
+        }
+        if !self.contains(host, port) {
+            found.retain(|address| is_public(*address) && !is_of_this_machine(*address));
+        }
+        if found.is_empty() {
+            return Err(NoAddress::Internal { host: host.to_owned(), setting });
+        }
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+    }
+}
+
+/// Only an address of the machine can be listened on.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// Whether an address is on the public internet: not loopback, private, link-local, shared,

@@ -24,18 +24,26 @@ reference() {
     } | sha256sum | sed "s|^\(.\{16\}\).*|svc-test/$1:\1|"
 }
 
+# A release of Debian with these packages, as little of it as there is, in a tar.
+debian() {
+    need mmdebstrap "the package mmdebstrap"
+    # What is left out here is also left out by each apt-get in an image on top. The clock of the machine may be
+    # past the time until which the list of a release is said to be valid.
+    mmdebstrap --quiet --variant=minbase ${2:+--include="$2"} --aptopt='APT::Install-Recommends "false"' \
+        --aptopt='Acquire::Check-Valid-Until "false"' \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+        "$1" rootfs.tar
+}
+
 # Brings what comes from package managers into the folder that Docker builds from. Debian's packages apart it is
 # done here and not in a Dockerfile: the machine's npm and pip know how to reach their registries.
 prepare() {
-    if [ "$1" = base ]; then
-        need mmdebstrap "the package mmdebstrap"
-        # What is left out here is also left out by each apt-get in an image on top.
-        mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "false"' \
-            --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-            --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-            bookworm rootfs.tar
-    fi
-    if [ "$1" = recipe-base ]; then
+    case $1 in
+        base) debian bookworm ;;
+        builder-base) debian forky buildah,ca-certificates,e2fsprogs,libcap2-bin,netavark,passwd,socat,uidmap ;;
+    esac
+    if [ "$1" = recipe-base ] || [ "$1" = builder-base ]; then
         [ -f /etc/ssl/certs/ca-certificates.crt ] || die "the package ca-certificates is missing; install it."
         cp /etc/ssl/certs/ca-certificates.crt .
     fi

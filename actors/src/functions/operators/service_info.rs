@@ -19,7 +19,6 @@ impl Serves<GetServiceInfo> for Platform {
             version: env!("CARGO_PKG_VERSION").into(),
             registration: site.registration,
             awaits_administrator,
-            builds_repositories: self.world.builds_repositories(),
             github_url: site.github.clone(),
         })
     }

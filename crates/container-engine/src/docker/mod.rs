@@ -8,6 +8,8 @@ mod errors;
 mod events;
 mod exec;
 mod images;
+mod isolated;
+mod lines;
 mod logs;
 mod objects;
 mod produce;
@@ -24,14 +26,20 @@ use bytes::Bytes;
 use contract::Timestamp;
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 /// A Docker daemon. Requires a tokio runtime.
 pub struct Docker {
     daemon: Daemon,
     /// Held while a network is created.
     networks: tokio::sync::Mutex<()>,
+    isolated: Arc<isolated::Shared>,
+    /// The image from which that of isolated builds is made.
+    builder_base: String,
 }
+
+/// The default of [`Docker::with_builder_base`].
+pub const BUILDER_BASE: &str = "debian:forky-slim";
 
 impl Docker {
     /// The daemon at this address (`unix:///path` or `tcp://host:port`, without TLS), at the
@@ -40,7 +48,19 @@ impl Docker {
     ///
     /// An invalid address is [`EngineError::Refused`].
     pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {
-        Ok(Docker { daemon: Daemon::at(address)?, networks: tokio::sync::Mutex::new(()) })
+        Ok(Docker {
+            daemon: Daemon::at(address)?,
+            networks: tokio::sync::Mutex::default(),
+            isolated: Arc::default(),
+            builder_base: BUILDER_BASE.to_owned(),
+        })
+    }
+
+    /// Makes the image of isolated builds from this one: Debian 13 or later, or 14 for `COPY --link`. Its packages are installed
+    /// from the network, unless it has them.
+    #[must_use]
+    pub fn with_builder_base(self, image: String) -> Docker {
+        Docker { builder_base: image, ..self }
     }
 }
 
@@ -144,10 +164,18 @@ impl Engine for Docker {
 
     async fn build(
         &self,
-        spec: BuildSpec,
+        mut spec: BuildSpec,
         context: BoxStream<'static, io::Result<Bytes>>,
     ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError> {
-        build::build(&self.daemon, spec, context).await
+        // Reports an unreachable daemon at once.
+        self.daemon
+            .ask(LOOK, |client| async move { client.ping().await })
+            .await
+            .map_err(|failure| failure.about("builder"))?;
+        match spec.isolation.take() {
+            Some(isolation) => Ok(isolated::build(self, spec, isolation, context)),
+            None => build::build(&self.daemon, spec, build::Network::None, context).await,
+        }
     }
 
     async fn tag(&self, reference: &str, repository: &str, tag: &str) -> Result<(), EngineError> {
@@ -171,7 +199,8 @@ impl Engine for Docker {
         images::remove(&self.daemon, reference).await
     }
 
-    async fn prune_build_cache(&self, unused_for: Duration) -> Result<u64, EngineError> {
-        images::prune(&self.daemon, unused_for).await
+    async fn prune_build_caches(&self, labels: &Labels, age: Duration) -> Result<u64, EngineError> {
+        isolated::prune(self, labels, age).await?;
+        images::prune(&self.daemon, age).await
     }
 }

@@ -6,7 +6,7 @@ use super::{
     daemon::{CHANGE, Daemon, LOOK},
     view,
 };
-use crate::{EngineError, Inventory, LabelledObject, Labels};
+use crate::{Container, EngineError, Inventory, LabelledObject, Labels};
 use bollard::{
     models::{Network, NetworkCreateRequest, Volume, VolumeCreateRequest},
     query_parameters::{
@@ -14,6 +14,7 @@ use bollard::{
         RemoveVolumeOptionsBuilder,
     },
 };
+use contract::Timestamp;
 use std::collections::HashMap;
 
 pub(super) async fn ensure_network(
@@ -113,21 +114,9 @@ pub(super) async fn remove_volume(daemon: &Daemon, name: &str) -> Result<(), Eng
 }
 
 pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Inventory, EngineError> {
-    // The daemon's clock, which its events use too.
-    let info = daemon
-        .ask(LOOK, |client| async move { client.info().await })
-        .await
-        .map_err(|failure| failure.about("state of the daemon"))?;
-    let now = info.system_time.as_deref().and_then(view::moment);
-    let at =
-        now.ok_or_else(|| EngineError::Unreachable("it does not say what time it is".to_owned()))?;
-
+    let at = now(daemon).await?;
     let filters = filters(labels);
-    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-    let containers = daemon
-        .ask(LOOK, |client| async move { client.list_containers(Some(options)).await })
-        .await
-        .map_err(|failure| failure.about("list of containers"))?;
+    let containers = labelled(daemon, labels).await?;
     let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
     let networks = daemon
         .ask(LOOK, |client| async move { client.list_networks(Some(options)).await })
@@ -140,7 +129,7 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
         .map_err(|failure| failure.about("list of volumes"))?;
     Ok(Inventory {
         at,
-        containers: containers.into_iter().map(view::summary).collect(),
+        containers,
         networks: networks
             .into_iter()
             .map(|network| LabelledObject {
@@ -158,6 +147,35 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
             })
             .collect(),
     })
+}
+
+/// The names of the containers with these labels, running or not.
+pub(super) async fn containers(
+    daemon: &Daemon,
+    labels: &Labels,
+) -> Result<Vec<String>, EngineError> {
+    let found = labelled(daemon, labels).await?;
+    Ok(found.into_iter().map(|container| container.name).collect())
+}
+
+async fn labelled(daemon: &Daemon, labels: &Labels) -> Result<Vec<Container>, EngineError> {
+    let filters = filters(labels);
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let found = daemon
+        .ask(LOOK, |client| async move { client.list_containers(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of containers"))?;
+    Ok(found.into_iter().map(view::summary).collect())
+}
+
+/// The daemon's clock, which its events use too.
+pub(super) async fn now(daemon: &Daemon) -> Result<Timestamp, EngineError> {
+    let info = daemon
+        .ask(LOOK, |client| async move { client.info().await })
+        .await
+        .map_err(|failure| failure.about("state of the daemon"))?;
+    let now = info.system_time.as_deref().and_then(view::moment);
+    now.ok_or_else(|| EngineError::Unreachable("it does not say what time it is".to_owned()))
 }
 
 /// A filter for objects that carry all of these labels.

@@ -194,8 +194,13 @@ impl Engine for Fake {
         self.perform(Operation::RemoveImage, |model| model.remove_image(reference)).await
     }
 
-    async fn prune_build_cache(&self, _unused_for: Duration) -> Result<u64, EngineError> {
-        self.perform(Operation::PruneBuildCache, |model| Ok(std::mem::take(&mut model.cache))).await
+    async fn prune_build_caches(
+        &self,
+        _labels: &Labels,
+        _age: Duration,
+    ) -> Result<u64, EngineError> {
+        self.perform(Operation::PruneBuildCaches, |model| Ok(std::mem::take(&mut model.cache)))
+            .await
     }
 }
 

@@ -49,7 +49,7 @@ operations! {
     Push => "push",
     Images => "images",
     RemoveImage => "remove_image",
-    PruneBuildCache => "prune_build_cache",
+    PruneBuildCaches => "prune_build_caches",
 }
 
 impl fmt::Display for Operation {

@@ -12,8 +12,8 @@ fn spec(bench: &dyn Bench, what: &str) -> BuildSpec {
         dockerfile: "Dockerfile".to_owned(),
         args: BTreeMap::from([("WHOM".to_owned(), "the build".to_owned())]),
         labels: bench.labels(),
-        pull: false,
         memory: 3 << 30,
+        isolation: None,
     }
 }
 
@@ -149,7 +149,10 @@ pub async fn a_missing_image_is_said(bench: &dyn Bench) {
     // The image is on this machine: no registry is asked.
     let here = engine.ensure_image(bench.image_name(), None).await.unwrap();
     assert_eq!(engine.ensure_image(&here.id, None).await.unwrap().id, here.id);
-    engine.prune_build_cache(std::time::Duration::from_secs(365 * 24 * 3600)).await.unwrap();
+    engine
+        .prune_build_caches(&bench.labels(), std::time::Duration::from_secs(365 * 24 * 3600))
+        .await
+        .unwrap();
 }
 
 pub async fn what_is_pushed_can_be_resolved_and_pulled(bench: &dyn Bench) {

@@ -8,6 +8,7 @@ mod events;
 mod exec;
 mod fakes;
 mod images;
+mod isolated;
 mod logs;
 mod objects;
 mod programs;

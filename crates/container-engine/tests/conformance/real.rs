@@ -47,7 +47,7 @@ pub fn run(name: &str, test: impl for<'a> FnOnce(&'a dyn Bench) -> Work<'a>) {
 
 /// Runs a test of the real engine alone.
 pub fn on_docker(name: &str, test: impl for<'a> FnOnce(&'a Real) -> Work<'a>) {
-    static TOOLBOX: OnceLock<Result<Toolbox, String>> = OnceLock::new();
+    static TOOLBOX: OnceLock<Result<(Toolbox, String), String>> = OnceLock::new();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
     let docker = Docker::connect(None).unwrap();
@@ -55,10 +55,12 @@ pub fn on_docker(name: &str, test: impl for<'a> FnOnce(&'a Real) -> Work<'a>) {
         Ok(behind) if runtime.block_on(docker.about()).is_ok() => behind,
         _ => return left_out(name, "no container engine answers"),
     };
-    let toolbox = match TOOLBOX.get_or_init(|| runtime.block_on(toolbox(&docker))) {
-        Ok(toolbox) => toolbox.clone(),
+    let made = || Ok((runtime.block_on(toolbox(&docker))?, test_image("builder-base")?));
+    let (toolbox, builder_base) = match TOOLBOX.get_or_init(made) {
+        Ok(made) => made.clone(),
         Err(why) => return left_out(name, why),
     };
+    let docker = docker.with_builder_base(builder_base);
     let real = Real { docker, behind, run: unique(), toolbox, registries: Mutex::default() };
     runtime.block_on(test(&real));
 }
@@ -78,25 +80,25 @@ fn unique() -> String {
 async fn toolbox(docker: &Docker) -> Result<Toolbox, String> {
     let name = match env::var("SVC_TEST_TOOLBOX") {
         Ok(name) => name,
-        Err(_) => build_toolbox()?,
+        Err(_) => test_image("toolbox")?,
     };
     let image = docker.ensure_image(&name, None).await;
     let id = image.map_err(|e| format!("there is no toolbox: {e}"))?.id;
     Ok(Toolbox { name, id })
 }
 
-fn build_toolbox() -> Result<String, String> {
+fn test_image(image: &str) -> Result<String, String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/images/build.sh");
     let built = Command::new(script)
-        .arg("toolbox")
+        .arg(image)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
         .map_err(|e| format!("{script} does not run: {e}"))?;
     let said = String::from_utf8_lossy(&built.stdout).into_owned();
-    let name = said.lines().find_map(|line| line.strip_prefix("toolbox "));
+    let name = said.lines().find_map(|line| line.strip_prefix(image)?.strip_prefix(' '));
     name.map(|name| name.trim().to_owned())
-        .ok_or_else(|| format!("{script} does not make the image toolbox"))
+        .ok_or_else(|| format!("{script} does not make the image {image}"))
 }
 
 impl Real {

@@ -149,8 +149,8 @@ async fn data_outlives(real: &Real) {
         dockerfile: "Dockerfile".to_owned(),
         args: Default::default(),
         labels: bench.labels(),
-        pull: false,
         memory: 1 << 30,
+        isolation: None,
     };
     let image = super::images::built(bench, spec, &dockerfile).await.1.unwrap();
     let mut spec = bench.spec("a");

@@ -135,8 +135,8 @@ fn build(bench: &dyn Bench) -> BuildSpec {
         dockerfile: "Dockerfile".to_owned(),
         args: Default::default(),
         labels: bench.labels(),
-        pull: false,
         memory: 1 << 30,
+        isolation: None,
     }
 }
 
@@ -169,25 +169,6 @@ async fn wrong_context(real: &Real) {
     let last = events.collect::<Vec<_>>().await.pop().unwrap();
     assert!(last.is_err(), "{last:?}");
     assert_eq!(bench.engine().images(&bench.labels()).await.unwrap(), []);
-}
-
-#[test]
-fn what_only_this_machine_knows_is_no_base_of_a_build_that_pulls() {
-    let name = "traps::what_only_this_machine_knows_is_no_base_of_a_build_that_pulls";
-    on_docker(name, |real| Box::pin(local_base(real)));
-}
-
-async fn local_base(real: &Real) {
-    let bench = real.bench();
-    let from = bench.image_name();
-    let id = bench.engine().image(from).await.unwrap().unwrap().id;
-    for from in [from, id.trim_start_matches("sha256:")] {
-        let dockerfile = format!("FROM {from}\n");
-        built(bench, build(bench), &dockerfile).await.1.unwrap();
-        let pulling = BuildSpec { pull: true, ..build(bench) };
-        let end = built(bench, pulling, &dockerfile).await.1;
-        assert!(matches!(end, Err(EngineError::Refused(_))), "{end:?}");
-    }
 }
 
 #[test]

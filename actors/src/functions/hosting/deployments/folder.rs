@@ -5,7 +5,7 @@ use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
         delivery::artifacts::address::{self, Use},
-        hosting::{deployments::build, instances::Service},
+        hosting::instances::Service,
         world::World,
     },
 };
@@ -73,9 +73,6 @@ pub(super) async fn check_folder(
                 .into(),
         )
     })?;
-    if kind.runs_code() {
-        build::allowed(world).map_err(|why| Fault::NotNow(why.into()))?;
-    }
     if kind == FolderKind::Dockerfile {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use crate::{
         hosting::{
             image_builds::{
                 from_recipe::Availability,
-                from_source::{self, APP, DEPLOYMENT, Files, MEMORY},
+                from_source::{self, APP, DEPLOYMENT, Files, Order, Steps, owner},
                 queue::Ticket,
             },
             images,
@@ -21,7 +21,7 @@ use crate::{
     ports::NotDone,
     runtime::store::Store,
 };
-use container_engine::{BuildSpec, Labels};
+use container_engine::Labels;
 use contract::{
     AppId, DeploymentId, Fault, Id,
     deployments::{AppSource, Deployment, FolderSource, StepName},
@@ -35,16 +35,6 @@ const POLL: Duration = Duration::from_secs(1);
 /// The repository name of the images that deployments build for an app.
 pub fn repository(app: AppId) -> String {
     format!("svc/{}", app.to_string().trim_start_matches("app_").to_ascii_lowercase())
-}
-
-/// Refuses builds that run code of users where the operator does not allow them.
-pub(crate) fn allowed(world: &World) -> Result<(), &'static str> {
-    if world.builds_repositories() {
-        return Ok(());
-    }
-    Err("this installation builds nothing that runs programs of users, such as repositories, \
-         Dockerfiles and npm packages: it is reachable from other machines, and builds are not \
-         isolated from its own; an operator can allow them with SVC_TRUST_BUILDS=true")
 }
 
 /// The place of a deployment in the queue of builds.
@@ -100,17 +90,15 @@ async fn ready(world: &World, id: DeploymentId, image: &ServiceImage) -> Result<
     }
 }
 
-/// The build of an image for a deployment.
-fn spec(id: DeploymentId, app: AppId) -> BuildSpec {
+/// The build of an image for a deployment. The Dockerfile is a user's, unless `steps` say otherwise.
+fn order(id: DeploymentId, app: AppId) -> Order {
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
-    BuildSpec {
+    Order {
         tag: format!("{}:{tag}", repository(app)),
         dockerfile: DOCKERFILE.into(),
         args: BTreeMap::new(),
         labels: Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]),
-        // A build must not use images of other apps that are on this machine.
-        pull: true,
-        memory: MEMORY,
+        steps: Steps::Programs { owner: owner(app), base: None },
     }
 }
 
@@ -120,16 +108,14 @@ async fn of_git(
     app: AppId,
     git: &AppSource,
 ) -> Result<String, NotDone> {
-    // The operator may have disallowed builds after this one was requested.
-    allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
     let remote = repositories::remote(world, app, git).await?;
-    let mut spec = spec(id, app);
+    let mut order = order(id, app);
     if let Some(dockerfile) = &git.dockerfile {
-        spec.dockerfile = dockerfile.to_string();
+        order.dockerfile = dockerfile.to_string();
     }
     let said = async |line| say(world, id, StepName::Build, [line]);
     let ticket = Ticket { id: id.unique(), tenant: remote.tenant };
-    from_source::build(world, ticket, Files::Repository(&remote), spec, said).await
+    from_source::build(world, ticket, Files::Repository(&remote), order, said).await
 }
 
 async fn of_folder(
@@ -145,19 +131,19 @@ async fn of_folder(
     let kind = found.ok_or_else(|| {
         NotDone::Refused("the files of the folder were removed meanwhile; send them again".into())
     })?;
-    if kind.runs_code() {
-        allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
-    }
-    let mut spec = spec(id, app);
+    let mut order = order(id, app);
     let base = match service {
         Some(service) if kind != FolderKind::Dockerfile => {
             let base = base(&world.store, service);
             let base = base.map_err(|fault| NotDone::Refused(fault.to_string()))?;
-            spec.args.insert("BASE_IMAGE".to_owned(), ready(world, id, &base).await?);
-            let npm_registry = world.ports.recipes.npm_registry.clone();
-            spec.args.extend(npm_registry.map(|url| ("npm_config_registry".to_owned(), url)));
-            // The service itself chose the base image, and put it on this machine.
-            spec.pull = false;
+            let image = ready(world, id, &base).await?;
+            if kind.runs_code() {
+                let npm_registry = world.ports.recipes.npm_registry.clone();
+                order.args.extend(npm_registry.map(|url| ("npm_config_registry".to_owned(), url)));
+                order.steps = Steps::Programs { owner: owner(app), base: Some(image) };
+            } else {
+                order.steps = Steps::Copies { base: image };
+            }
             Some(base)
         }
         Some(_) => None,
@@ -167,7 +153,7 @@ async fn of_folder(
     let files = Files::Folder(app, sha256, kind);
     let gone = |fault: Fault| NotDone::Unreachable(fault.to_string());
     let ticket = ticket(world, id, app).map_err(gone)?;
-    let reference = from_source::build(world, ticket, files, spec, said).await?;
+    let reference = from_source::build(world, ticket, files, order, said).await?;
     Ok(Image { reference, base })
 }
 

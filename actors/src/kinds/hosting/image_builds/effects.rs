@@ -2,8 +2,8 @@
 
 use super::{
     from_recipe,
-    from_source::{self, Files, JOB, MEMORY},
-    progress::Steps,
+    from_source::{self, Files, JOB, Order, Steps, owner},
+    progress::Progress,
     queue::Ticket,
     rules::{Command, Effect, ImageBuilds, Outcome, Source, State},
 };
@@ -21,7 +21,7 @@ use crate::{
     },
     runtime::{resource::Retry, turns::Tenant},
 };
-use container_engine::{BuildSpec, EngineError, Labels};
+use container_engine::{EngineError, Labels};
 use contract::{
     Fault, Id, JobId,
     deployments::StepName,
@@ -80,8 +80,8 @@ fn name(state: &State, world: &World) -> Result<Option<(DockerImage, String, Ima
 async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry> {
     match &state.source {
         Source::Recipe { recipe } => match from_recipe::order(world, id, recipe) {
-            Ok((spec, archive)) => {
-                run(id, Files::Archive(archive), spec, Outcome::Ready, world).await
+            Ok((order, archive)) => {
+                run(id, Files::Archive(archive), order, Outcome::Ready, world).await
             }
             Err(why) => Ok(failed(id, why, world)),
         },
@@ -93,34 +93,32 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
             let tenant = Tenant::Service;
             let url = source.git.url.clone();
             let remote = Remote { tenant, url, revision, credential: None };
-            let spec = spec(id, source, format!("{repository}:{tag}"));
-            run(id, Files::Repository(&remote), spec, Outcome::Built, world).await
+            let order = order(id, state, source, format!("{repository}:{tag}"));
+            run(id, Files::Repository(&remote), order, Outcome::Built, world).await
         }
     }
 }
 
-fn spec(id: JobId, source: &BuildSource, tag: String) -> BuildSpec {
+fn order(id: JobId, state: &State, source: &BuildSource, tag: String) -> Order {
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
     let args = source.build_args.iter();
-    BuildSpec {
+    Order {
         tag,
         dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
         args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
         labels: Labels::from([(JOB.into(), id.to_string())]),
-        // Never build upon a local image: it may belong to somebody else.
-        pull: true,
-        memory: MEMORY,
+        steps: Steps::Programs { owner: owner(state.job.image_id), base: None },
     }
 }
 
 async fn run(
     id: JobId,
     files: Files<'_>,
-    spec: BuildSpec,
+    order: Order,
     done: Outcome,
     world: &World,
 ) -> Result<Outcome, Retry> {
-    let steps = RefCell::new(Steps::default());
+    let steps = RefCell::new(Progress::default());
     let said = async |line: String| {
         let reached = steps.borrow_mut().reached(&line);
         say(world, id, StepName::Build, [line]);
@@ -129,7 +127,7 @@ async fn run(
             let _ = world.to::<ImageBuilds>(id).ask(Command::Reached(percent)).await;
         }
     };
-    match from_source::build(world, ticket(id), files, spec, said).await {
+    match from_source::build(world, ticket(id), files, order, said).await {
         Ok(_) => Ok(done),
         Err(NotDone::Refused(why)) => Ok(failed(id, why, world)),
         Err(NotDone::Unreachable(why)) => Err(Retry(why)),

@@ -1,7 +1,7 @@
 //! Provides an image that is built from a recipe: finds it on this machine, or has a job build it.
 
 use super::{
-    from_source::{JOB, MEMORY, RECIPE},
+    from_source::{JOB, Order, RECIPE, Steps},
     rules::{ImageBuildClaim, ImageBuilds, Source, State},
 };
 use crate::{
@@ -12,13 +12,12 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use container_engine::{BuildSpec, Labels};
+use container_engine::Labels;
 use contract::{
     Fault, ImageId, JobId, VersionName,
     image_builds::{BuildJob, BuildJobState},
     text::Slug,
 };
-use std::collections::BTreeMap;
 
 /// Where an image is.
 #[derive(Debug)]
@@ -112,19 +111,20 @@ fn recipe_of<'a>(world: &'a World, name: &Slug) -> Result<&'a Recipe, String> {
 
 /// The build of a recipe, and its files. The base image may be one that only this machine has: the
 /// operator chose it.
-pub(super) fn order(world: &World, id: JobId, name: &Slug) -> Result<(BuildSpec, Bytes), String> {
+pub(super) fn order(world: &World, id: JobId, name: &Slug) -> Result<(Order, Bytes), String> {
     let (recipes, recipe) = (&world.ports.recipes, recipe_of(world, name)?);
     let label = &recipe.label;
-    let mut args = BTreeMap::from([("BASE_IMAGE".to_owned(), recipes.base_image.clone())]);
-    args.extend(recipes.npm_registry.clone().map(|url| ("npm_config_registry".to_owned(), url)));
-    let spec = BuildSpec {
+    let npm_registry = recipes.npm_registry.clone();
+    let order = Order {
         // Several installations may share the engine.
         tag: format!("{}:{label}-{}", repository(name), world.ports.site.installation),
         dockerfile: "Dockerfile".into(),
-        args,
+        args: npm_registry.map(|url| ("npm_config_registry".to_owned(), url)).into_iter().collect(),
         labels: Labels::from([(JOB.into(), id.to_string()), (RECIPE.into(), label.clone())]),
-        pull: false,
-        memory: MEMORY,
+        steps: Steps::Programs {
+            owner: "recipes".to_owned(),
+            base: Some(recipes.base_image.clone()),
+        },
     };
-    Ok((spec, recipe.context.clone()))
+    Ok((order, recipe.context.clone()))
 }

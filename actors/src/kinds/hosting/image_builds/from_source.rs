@@ -1,35 +1,39 @@
-//! Builds an image from a git repository, a folder or an archive, on the container engine.
+//! Builds an image from a git repository, a folder or an archive, on the container engine. What users
+//! wrote is built behind walls.
 
 use super::queue::Ticket;
 use crate::{
     kinds::{hosting::names, world::World},
     ports::{
         NotDone,
+        egress::Door,
         sources::{Fetched, Remote, SourceError},
     },
     runtime::turns::NoTurn,
 };
 use bytes::Bytes;
-use container_engine::{BuildEvent, BuildSpec, EngineError, Labels};
-use contract::{AppId, Sha256};
+use container_engine::{BuildEvent, BuildSpec, EngineError, Isolation, Labels};
+use contract::{AppId, Id, Sha256};
 use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
 use repository::folder::FolderKind;
 use std::{
+    collections::BTreeMap,
     io,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-/// Bytes of memory that one step of a build may use.
-pub const MEMORY: u64 = 2 << 30;
+/// How much longer than its owner allows a build could go on.
+const LONGER: Duration = Duration::from_secs(60);
 /// How long it may take to fetch the repository.
 const FETCHED_WITHIN: Duration = Duration::from_secs(5 * 60);
 
-/// How many lines of a build are kept. A step that writes for ever must not fill the store.
-const MOST_LINES: u32 = 10_000;
+/// How many lines and bytes of a build are kept. A step that writes for ever must not fill the store.
+const MOST_LINES: usize = 10_000;
+const MOST_BYTES: usize = 4 << 20;
 
 /// Label: the app that an image was built for.
 pub const APP: &str = "svc.app";
@@ -41,8 +45,7 @@ pub const JOB: &str = "svc.job";
 /// Label: the recipe that an image was built from.
 pub const RECIPE: &str = "svc.recipe";
 
-/// All labels of this service. The builder sets each of them in a separate step, after the steps of
-/// the Dockerfile.
+/// All labels of this service.
 pub const LABELS: [&str; 9] = [
     names::INSTALLATION,
     names::INSTANCE,
@@ -74,20 +77,94 @@ pub enum Files<'a> {
     Archive(Bytes),
 }
 
-/// Waits for a turn, builds the image, and returns its id. `say` takes the lines of the build. The
-/// labels of `spec` identify this build: an image that carries them was built before a crash, and
-/// is not built again.
+/// An image to build.
+pub struct Order {
+    /// The name of the new image, `repository:tag`.
+    pub tag: String,
+    /// The path of the Dockerfile in the files.
+    pub dockerfile: String,
+    pub args: BTreeMap<String, String>,
+    /// These identify the build: an image that carries them was built before a crash, and is not built
+    /// again.
+    pub labels: Labels,
+    pub steps: Steps,
+}
+
+/// What the steps of a build do.
+pub enum Steps {
+    /// They put files onto an image of this machine, and run nothing. The Dockerfile is the service's.
+    Copies {
+        /// The image, which the Dockerfile knows as the argument [`BASE_IMAGE`].
+        base: String,
+    },
+    /// They run programs, so the build is isolated.
+    Programs {
+        /// Builds of the same owner use what earlier ones left.
+        owner: String,
+        /// An image of this machine, as above. All other base images come from registries.
+        base: Option<String>,
+    },
+}
+
+/// The build argument with the image that the service chose.
+const BASE_IMAGE: &str = "BASE_IMAGE";
+/// Label: the installation whose isolated builds left this.
+const BUILDS: &str = "svc.builds";
+
+/// The labels of what isolated builds leave.
+pub fn labels_of_caches(installation: &str) -> Labels {
+    Labels::from([(BUILDS.to_owned(), installation.to_owned())])
+}
+
+/// An id as the owner of what builds leave.
+pub fn owner(id: impl Id) -> String {
+    id.to_string().to_ascii_lowercase().replace('_', "-")
+}
+
+/// The build for the engine, and the door of an isolated one.
+fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Door>), NotDone> {
+    let Order { tag, dockerfile, mut args, labels, steps } = order;
+    let site = &world.ports.site;
+    let (isolation, door) = match steps {
+        Steps::Copies { base } => {
+            args.insert(BASE_IMAGE.to_owned(), base);
+            (None, None)
+        }
+        Steps::Programs { owner, base } => {
+            let door = world.ports.egress.open();
+            let door = door.map_err(|e| NotDone::Unreachable(e.to_string()))?;
+            let isolation = Isolation {
+                // Several installations may share the engine.
+                owner: format!("{}-{owner}", site.installation),
+                base,
+                egress: door.folder.clone(),
+                loopback: door.loopback.clone(),
+                cpu_millis: site.build_size.cpu_millis,
+                disk: site.build_size.disk,
+                // The owner of the build has its limit, and says so in its own words.
+                within: site.image_build_limit.max(site.deployment_limit) + LONGER,
+                labels: labels_of_caches(&site.installation),
+            };
+            (Some(isolation), Some(door))
+        }
+    };
+    let labels = labels_of(world, labels);
+    let memory = site.build_size.memory;
+    Ok((BuildSpec { tag, dockerfile, args, labels, memory, isolation }, door))
+}
+
+/// Waits for a turn, builds the image, and returns its id. `say` takes the lines of the build.
 pub async fn build(
     world: &World,
     ticket: Ticket,
     files: Files<'_>,
-    spec: BuildSpec,
+    order: Order,
     say: impl AsyncFn(String),
 ) -> Result<String, NotDone> {
     let refused = |why: NoTurn| NotDone::Unreachable(why.to_string());
     let _turn = world.builds.begin(ticket, &world.ports.clock).await.map_err(refused)?;
     let engine = &world.ports.engine;
-    let spec = BuildSpec { labels: labels_of(world, spec.labels), ..spec };
+    let (spec, door) = specified(world, order)?;
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
     }
@@ -110,21 +187,44 @@ pub async fn build(
         None => NotDone::from(e),
     };
     let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
-    let mut left = MOST_LINES;
+    let mut room = Room { lines: MOST_LINES, bytes: MOST_BYTES, is_over: false };
     while let Some(event) = events.next().await {
+        for refused in door.iter().flat_map(|door| (door.refused)()) {
+            say(refused).await;
+        }
         match event.map_err(meant)? {
             BuildEvent::Line(line) => {
-                match left {
-                    0 => {}
-                    1 => say("the rest of the output is not kept".into()).await,
-                    _ => say(line).await,
+                if let Some(line) = room.take(line) {
+                    say(line).await;
                 }
-                left = left.saturating_sub(1);
             }
             BuildEvent::Built(built) => return Ok(built.image),
         }
     }
     Err(NotDone::Unreachable("the build was cut off".into()))
+}
+
+/// What is left of the log of a build.
+struct Room {
+    lines: usize,
+    bytes: usize,
+    is_over: bool,
+}
+
+impl Room {
+    /// The line, or one that says that no more are kept.
+    fn take(&mut self, line: String) -> Option<String> {
+        if self.is_over {
+            return None;
+        }
+        if self.lines > 1 && line.len() <= self.bytes {
+            self.lines -= 1;
+            self.bytes -= line.len();
+            return Some(line);
+        }
+        self.is_over = true;
+        Some("the rest of the output is not kept".to_owned())
+    }
 }
 
 async fn fetch(

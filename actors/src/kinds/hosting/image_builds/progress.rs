@@ -1,55 +1,68 @@
-//! The progress of a build, from the lines `Step 2/5 : …` of the builder.
-
-use super::from_source::LABELS;
+//! The progress of a build, from the lines `[1/2] STEP 2/5: …` of the builder.
 
 /// The share of the build in the progress, in percent. The push is the rest.
 const BUILT: usize = 90;
 
-/// The last step that the builder announced. A program in the build can print such lines too, so
-/// only the line of the next step counts.
+/// What the steps before the last one that the builder announced make of the whole, in thousandths of a
+/// percent. A program in the build can print such lines too, so only a line of a later step counts.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
-    last: usize,
-    all: usize,
-}
+pub(super) struct Progress(usize);
 
-impl Steps {
-    /// The progress in percent, if the line announces the next step.
+impl Progress {
+    /// The progress in percent, if the line announces a later step.
     pub fn reached(&mut self, line: &str) -> Option<u8> {
-        let (step, all) = line.strip_prefix("Step ")?.split_once(" : ")?.0.split_once('/')?;
-        let (step, all) = (step.parse::<usize>().ok()?, all.parse::<usize>().ok()?);
-        let is_next = step == self.last + 1 && step <= all && (self.last == 0 || all == self.all);
-        if !is_next {
+        // The stages of a Dockerfile with one stage are not numbered.
+        let (stage, step) = match line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+            Some((stage, step)) => (part_of(stage)?, step),
+            None => ((1, 1), line),
+        };
+        let (step, steps) = part_of(step.strip_prefix("STEP ")?.split_once(": ")?.0)?;
+        let ((stage, stages), width) = (stage, BUILT * 1000);
+        let done = (stage - 1) * width / stages + (step - 1) * width / stages / steps;
+        if done < self.0 || done == self.0 && done > 0 {
             return None;
         }
-        (self.last, self.all) = (step, all);
-        let of_dockerfile = all.saturating_sub(LABELS.len()).max(1);
-        u8::try_from(BUILT * (step - 1).min(of_dockerfile) / of_dockerfile).ok()
+        self.0 = done;
+        u8::try_from(done / 1000).ok()
     }
+}
+
+/// `2/5`, if it is a part of a whole.
+fn part_of(text: &str) -> Option<(usize, usize)> {
+    let (part, whole) = text.split_once('/')?;
+    let (part, whole) = (part.parse().ok()?, whole.parse().ok()?);
+    (1 <= part && part <= whole && whole <= 1000).then_some((part, whole))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn reached(said: &[&str]) -> Vec<u8> {
+        let mut progress = Progress::default();
+        said.iter().filter_map(|line| progress.reached(line)).collect()
+    }
+
     #[test]
     fn progress_goes_up_with_each_step() {
-        let mut steps = Steps::default();
         let said = [
             "fetching",
-            "Step 1/13 : FROM a",
-            " ---> x",
-            "Step 2/13 : RUN b",
-            "Step 1/9 : printed by a step",
-            "Step 4/13 : printed by a step",
-            "Step 3/0 : odd",
-            "Step x",
-            "Step 3/13 : RUN c",
-            "Step 4/13 : RUN d",
-            "Step 5/13 : LABEL e",
-            "Step 6/13 : LABEL f",
+            "STEP 1/4: FROM a",
+            "--> x",
+            "STEP 2/4: RUN b",
+            "STEP 1/9: printed by a step",
+            "STEP 3/0: odd",
+            "STEP 9/4: odd",
+            "STEP x",
+            "STEP 3/4: RUN c",
+            "STEP 4/4: RUN d",
         ];
-        let reached = said.iter().filter_map(|line| steps.reached(line));
-        assert_eq!(reached.collect::<Vec<_>>(), [0, 22, 45, 67, 90, 90]);
+        assert_eq!(reached(&said), [0, 22, 45, 67]);
+    }
+
+    #[test]
+    fn each_stage_is_a_part() {
+        let said = ["[1/2] STEP 1/2: FROM a", "[1/2] STEP 2/2: RUN b", "[2/2] STEP 1/3: FROM c"];
+        assert_eq!(reached(&said), [0, 22, 45]);
     }
 }

@@ -106,7 +106,7 @@ pub(super) async fn exec(
 }
 
 /// A value that nobody can guess.
-fn secret() -> Result<String, EngineError> {
+pub(super) fn secret() -> Result<String, EngineError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|e| EngineError::Unreachable(format!("the system gives no random bytes: {e}")))?;

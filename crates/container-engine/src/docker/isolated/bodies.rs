@@ -1,0 +1,146 @@
+//! The two containers of an isolated build, as the daemon is asked for them.
+
+use super::seccomp;
+use crate::{
+    Isolation,
+    docker::body::{map, signed},
+};
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions,
+    MountVolumeOptionsDriverConfig,
+};
+use std::collections::HashMap;
+
+/// The user of a build.
+pub(super) const USER: &str = "build";
+/// The user of the main program of its container, which a build cannot stop.
+const KEEPER: &str = "keeper";
+/// Processes and threads of a build.
+const PIDS: i64 = 2048;
+/// Under pressure the kernel kills a build before all instances.
+const OOM_SCORE: i64 = 500;
+/// What a step may put into folders that are memory.
+const SCRATCH: &str = "rw,nosuid,nodev,size=64m";
+/// The bytes that the program which makes disks may use. A part is pages of the file.
+const DISK_MEMORY: i64 = 256 << 20;
+
+/// The container that makes a disk on a volume. It runs a program of this crate, and may create device
+/// nodes of loop devices, and use these.
+pub(super) fn disk(
+    image: &str,
+    isolation: &Isolation,
+    volume: Option<&str>,
+) -> ContainerCreateBody {
+    let mount = Mount {
+        typ: Some(MountType::VOLUME),
+        // Without a name, the volume goes with the container.
+        source: volume.map(str::to_owned),
+        target: Some("/disk".to_owned()),
+        volume_options: Some(MountVolumeOptions {
+            labels: Some(map(&isolation.labels)),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
+    };
+    let host = HostConfig {
+        cap_add: Some(vec!["MKNOD".to_owned()]),
+        device_cgroup_rules: Some(vec!["b 7:* rwm".to_owned(), "c 10:237 rwm".to_owned()]),
+        memory: Some(DISK_MEMORY),
+        memory_swap: Some(DISK_MEMORY),
+        pids_limit: Some(64),
+        security_opt: Some(vec!["no-new-privileges:true".to_owned()]),
+        mounts: Some(vec![mount]),
+        ..common()
+    };
+    ContainerCreateBody {
+        entrypoint: Some(vec!["/usr/libexec/svc/disk".to_owned()]),
+        cmd: Some(vec![isolation.disk.to_string()]),
+        user: Some("0".to_owned()),
+        host_config: Some(host),
+        ..named(image, isolation)
+    }
+}
+
+/// The container in which a build runs, with this device as its disk.
+pub(super) fn container(
+    image: &str,
+    memory: u64,
+    isolation: &Isolation,
+    device: &str,
+) -> ContainerCreateBody {
+    let options = [("type", "ext4"), ("device", device), ("o", "nodev,nosuid,noatime,discard")];
+    let disk = Mount {
+        typ: Some(MountType::VOLUME),
+        target: Some("/build".to_owned()),
+        volume_options: Some(MountVolumeOptions {
+            no_copy: Some(true),
+            driver_config: Some(MountVolumeOptionsDriverConfig {
+                name: Some("local".to_owned()),
+                options: Some(
+                    options.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+                ),
+            }),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
+    };
+    let egress = Mount {
+        typ: Some(MountType::BIND),
+        source: Some(isolation.egress.display().to_string()),
+        target: Some("/egress".to_owned()),
+        read_only: Some(true),
+        ..Mount::default()
+    };
+    let memory = signed(memory);
+    let host = HostConfig {
+        // With these, `newuidmap` and `newgidmap` give a user namespace its users.
+        cap_add: Some(vec!["SETUID".to_owned(), "SETGID".to_owned()]),
+        // Not `no-new-privileges`, which takes these from the two programs. AppArmor's profile of
+        // Docker forbids to mount; the mounts of a user namespace harm nobody else.
+        security_opt: Some(vec![
+            format!("seccomp={}", seccomp::profile()),
+            "apparmor=unconfined".to_owned(),
+        ]),
+        memory: Some(memory),
+        memory_swap: Some(memory),
+        nano_cpus: Some(i64::from(isolation.cpu_millis) * 1_000_000),
+        pids_limit: Some(PIDS),
+        oom_score_adj: Some(OOM_SCORE),
+        // Only the disk has room.
+        readonly_rootfs: Some(true),
+        tmpfs: Some(["/tmp", "/run"].map(|path| (path.to_owned(), SCRATCH.to_owned())).into()),
+        mounts: Some(vec![disk, egress]),
+        init: Some(true),
+        ..common()
+    };
+    let ports = isolation.loopback.iter().map(u16::to_string);
+    ContainerCreateBody {
+        entrypoint: Some(vec!["/usr/libexec/svc/box".to_owned()]),
+        cmd: Some(ports.collect()),
+        user: Some(KEEPER.to_owned()),
+        host_config: Some(host),
+        ..named(image, isolation)
+    }
+}
+
+fn named(image: &str, isolation: &Isolation) -> ContainerCreateBody {
+    ContainerCreateBody {
+        image: Some(image.to_owned()),
+        labels: Some(map(&isolation.labels)),
+        ..ContainerCreateBody::default()
+    }
+}
+
+fn common() -> HostConfig {
+    HostConfig {
+        network_mode: Some("none".to_owned()),
+        ipc_mode: Some("private".to_owned()),
+        cap_drop: Some(vec!["ALL".to_owned()]),
+        privileged: Some(false),
+        log_config: Some(HostConfigLogConfig {
+            typ: Some("none".to_owned()),
+            config: Some(HashMap::new()),
+        }),
+        ..HostConfig::default()
+    }
+}

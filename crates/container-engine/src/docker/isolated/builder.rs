@@ -1,0 +1,84 @@
+//! The image of isolated builds. It is made once, by the daemon's own builder, from files of this crate.
+
+use super::Sends;
+use crate::{
+    BuildEvent, BuildSpec, EngineError, Image, Labels,
+    docker::{
+        build::{self, Network},
+        daemon::Daemon,
+        images,
+    },
+};
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
+use futures_util::{StreamExt, stream};
+use sha2::{Digest, Sha256};
+use std::{collections::BTreeMap, io};
+
+/// The label with the hash of what the image was made from.
+const LABEL: &str = "svc.builder";
+/// Bytes of memory for the steps.
+const MEMORY: u64 = 1 << 30;
+
+macro_rules! files {
+    ($($name:literal),+) => { [$(($name, include_str!(concat!("builder/", $name)))),+] };
+}
+const FILES: [(&str, &str); 5] = files!["Dockerfile", "box", "disk", "keep", "prepare"];
+
+/// The id of the image, which is made if it is missing.
+pub(super) async fn ensure(
+    daemon: &Daemon,
+    base: &str,
+    sends: &Sends,
+) -> Result<String, EngineError> {
+    let hash = FILES.iter().fold(Sha256::new().chain_update(base), |hash, (name, text)| {
+        hash.chain_update([0]).chain_update(name).chain_update([0]).chain_update(text)
+    });
+    let mut hash = HEXLOWER.encode(&hash.finalize());
+    hash.truncate(16);
+    let tag = format!("svc/builder:{hash}");
+    let labels = Labels::from([(LABEL.to_owned(), hash)]);
+    // The base may have labels of its own.
+    let is_made = |image: &Image| image.labels.get(LABEL) == labels.get(LABEL);
+    if let Some(found) = images::find(daemon, &tag).await?.filter(is_made) {
+        return Ok(found.id);
+    }
+    let _ = sends.send(Ok(BuildEvent::Line("making the image of builds, once".to_owned()))).await;
+    let spec = BuildSpec {
+        tag,
+        dockerfile: "Dockerfile".to_owned(),
+        args: BTreeMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]),
+        labels,
+        memory: MEMORY,
+        isolation: None,
+    };
+    let context = archive().map_err(|e| EngineError::Refused(e.to_string()))?;
+    let context = stream::iter([Ok(context)]).boxed();
+    let mut events = build::build(daemon, spec, Network::Usual, context).await?;
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(BuildEvent::Built(built)) => return Ok(built.image),
+            Ok(line) => {
+                let _ = sends.send(Ok(line)).await;
+            }
+            Err(EngineError::Unreachable(why)) => return Err(EngineError::Unreachable(why)),
+            Err(e) => {
+                return Err(EngineError::Refused(format!(
+                    "the image of builds cannot be made from {base}: {e}"
+                )));
+            }
+        }
+    }
+    Err(EngineError::Unreachable("the image of builds was not made to its end".to_owned()))
+}
+
+fn archive() -> io::Result<Bytes> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, text) in FILES {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, text.as_bytes())?;
+    }
+    archive.into_inner().map(Bytes::from)
+}

@@ -1,0 +1,205 @@
+//! Isolated builds on the real engine: what they can do, and what they cannot.
+
+use super::{
+    images::{archive, built},
+    real::{Real, on_docker},
+};
+use bytes::Bytes;
+use container_engine::{BuildEvent, BuildSpec, EngineError, Isolation, Labels};
+use futures_util::{StreamExt, stream};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixListener,
+};
+
+/// A proxy that refuses everything, and remembers what it was asked for.
+struct Door {
+    folder: tempfile::TempDir,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Door {
+    fn open() -> Door {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, asked) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let everybody = |mode| std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.path(), everybody(0o755)).unwrap();
+        let socket = folder.path().join("proxy.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        std::fs::set_permissions(&socket, everybody(0o666)).unwrap();
+        let seen = asked.clone();
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                let mut request = vec![0; 4096];
+                let length = connection.read(&mut request).await.unwrap_or(0);
+                let text = String::from_utf8_lossy(&request[..length]).into_owned();
+                seen.lock().unwrap().extend(text.lines().next().map(str::to_owned));
+                let _ = connection.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await;
+            }
+        });
+        Door { folder, asked }
+    }
+}
+
+fn spec(real: &Real, door: &Door, what: &str) -> BuildSpec {
+    let bench = real.bench();
+    BuildSpec {
+        tag: format!("svc-test/{}-{what}:1", bench.run()),
+        dockerfile: "Dockerfile".to_owned(),
+        args: BTreeMap::from([("WHOM".to_owned(), "the build".to_owned())]),
+        labels: Labels::from([("svc.test".to_owned(), bench.run().to_owned())]),
+        memory: 512 << 20,
+        isolation: Some(Isolation {
+            owner: format!("test-{}", bench.run()),
+            base: Some(bench.image().to_owned()),
+            egress: door.folder.path().to_owned(),
+            loopback: Vec::new(),
+            cpu_millis: 1000,
+            disk: 2 << 30,
+            within: Duration::from_secs(120),
+            labels: bench.labels(),
+        }),
+    }
+}
+
+#[test]
+fn an_isolated_build_does_what_others_do() {
+    let name = "isolated::an_isolated_build_does_what_others_do";
+    on_docker(name, |real| Box::pin(does_what_others_do(real)));
+}
+
+async fn does_what_others_do(real: &Real) {
+    let (bench, door) = (real.bench(), Door::open());
+    let spec = spec(real, &door, "made");
+    let dockerfile = "ARG BASE_IMAGE
+FROM $BASE_IMAGE AS first
+ARG WHOM
+RUN <<END
+set -e
+echo hello from $WHOM
+ls /sys/class/net /egress 2>&1 | sed 's/^/seen: /'
+useradd --uid 7777 somebody
+echo made >/made
+chown somebody /made
+END
+RUN --mount=type=cache,target=/kept date >>/kept/times
+FROM $BASE_IMAGE
+LABEL svc.test=forged svc.app=forged maintainer=me
+COPY --link --from=first --chmod=0644 /made /made
+RUN --mount=type=bind,from=first,source=/,target=/other test -e /other/made
+CMD [\"cat\", \"/made\"]
+";
+    let (lines, end) = built(bench, spec.clone(), dockerfile).await;
+    let id = end.unwrap_or_else(|e| panic!("{e}: {lines:#?}"));
+    let has = |lines: &[String], text: &str| lines.iter().any(|line| line.contains(text));
+    assert!(has(&lines, "hello from the build"), "{lines:#?}");
+    assert!(has(&lines, "seen: lo") && !has(&lines, "proxy.sock"), "{lines:#?}");
+    let image = bench.engine().image(&spec.tag).await.unwrap().unwrap();
+    assert_eq!((&image.id, &image.tags), (&id, &vec![spec.tag.clone()]));
+    let mut labels = spec.labels.clone();
+    labels.insert("maintainer".to_owned(), "me".to_owned());
+    assert_eq!(image.labels, labels, "those of the service come from the service only");
+    let mut container = bench.spec("a");
+    container.image = id;
+    container.command = None;
+    bench.start(&container).await;
+
+    // The next build finds what this one left, and does not have to begin anew.
+    let (lines, end) = built(bench, spec, dockerfile).await;
+    assert!(end.is_ok() && has(&lines, "Using cache"), "{lines:#?}");
+    assert!(!has(&lines, "hello from"), "{lines:#?}");
+}
+
+#[test]
+fn an_isolated_build_gets_no_further_than_its_walls() {
+    let name = "isolated::an_isolated_build_gets_no_further_than_its_walls";
+    on_docker(name, |real| Box::pin(no_further(real)));
+}
+
+async fn no_further(real: &Real) {
+    let (bench, door) = (real.bench(), Door::open());
+    let build = async |dockerfile: &str| {
+        let text = format!("ARG BASE_IMAGE\nFROM $BASE_IMAGE\n{dockerfile}");
+        let (lines, end) = built(bench, spec(real, &door, "walls"), &text).await;
+        match end {
+            Err(EngineError::Refused(why)) => why,
+            end => panic!("{end:?}: {lines:#?}"),
+        }
+    };
+    assert!(build("RUN exit 3\n").await.contains("exit status 3"));
+    assert!(build("NONSENSE\n").await.contains("NONSENSE"));
+    // As root of a network of its own, a build would reach parts of the kernel that others never do.
+    let network = build("RUN unshare --net true && exit 0; exit 6\n").await;
+    assert!(network.contains("exit status 6"), "{network}");
+    let full = build("RUN dd if=/dev/zero of=/full bs=1M\n").await;
+    assert!(full.contains("a build has 2048 MiB of disk"), "{full}");
+    let large = build("RUN head -c 1G /dev/zero | tail\n").await;
+    assert!(large.contains("a build has 512 MiB of memory"), "{large}");
+    let bomb = "RUN bash -c 'bomb() { bomb | bomb & }; bomb; sleep 1; exit 5'\n";
+    build(bomb).await;
+    // Neither a name nor an id of what only this machine has.
+    let id = bench.engine().image(bench.image_name()).await.unwrap().unwrap().id;
+    for from in [bench.image_name(), id.trim_start_matches("sha256:")] {
+        let mut spec = spec(real, &door, "walls");
+        let isolation = spec.isolation.as_mut().unwrap();
+        (isolation.base, isolation.owner) = (None, format!("test-{}-other", bench.run()));
+        let end = built(bench, spec, &format!("FROM {from}\n")).await.1;
+        assert!(matches!(end, Err(EngineError::Refused(_))), "{end:?}");
+    }
+    assert!(door.asked.lock().unwrap().iter().any(|line| line.starts_with("CONNECT ")));
+    let missing = {
+        let mut elsewhere = spec(real, &door, "walls");
+        elsewhere.dockerfile = "elsewhere/Dockerfile".to_owned();
+        built(bench, elsewhere, "FROM scratch\n").await.1
+    };
+    assert!(matches!(missing, Err(EngineError::Refused(_))), "{missing:?}");
+    let whole = archive("Dockerfile", &format!("FROM scratch\n{}", "# more\n".repeat(500)));
+    for wrong in [b"no archive".to_vec(), whole[..1500].to_vec()] {
+        let context = stream::iter([Ok::<_, io::Error>(Bytes::from(wrong))]).boxed();
+        let events = bench.engine().build(spec(real, &door, "walls"), context).await.unwrap();
+        let last = events.collect::<Vec<_>>().await.pop().unwrap();
+        assert!(matches!(last, Err(EngineError::Refused(_))), "{last:?}");
+    }
+    assert_eq!(bench.engine().images(&bench.labels()).await.unwrap(), []);
+}
+
+#[test]
+fn an_isolated_build_that_nobody_waits_for_ends() {
+    let name = "isolated::an_isolated_build_that_nobody_waits_for_ends";
+    on_docker(name, |real| Box::pin(ends(real)));
+}
+
+async fn ends(real: &Real) {
+    let (bench, door) = (real.bench(), Door::open());
+    let text = "ARG BASE_IMAGE\nFROM $BASE_IMAGE\nRUN echo begun && sleep 1 && kill -STOP -1\n";
+    let context = Bytes::from(archive("Dockerfile", text));
+    let context = stream::iter([Ok::<_, io::Error>(context)]).boxed();
+    let mut events = bench.engine().build(spec(real, &door, "ended"), context).await.unwrap();
+    while let Some(event) = events.next().await {
+        if matches!(event.unwrap(), BuildEvent::Line(line) if line == "begun") {
+            break;
+        }
+    }
+    let left = async || bench.engine().inventory(&bench.labels()).await.unwrap().containers;
+    assert_eq!(left().await.len(), 1);
+    // A build that stops all that it can does not stay.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    drop(events);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !left().await.is_empty() {
+        assert!(Instant::now() < until, "{:?}", left().await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // Its disk is no longer what the next one finds, and is free at once.
+    let context = Bytes::from(archive("Dockerfile", &text.replace("kill -STOP -1", "true")));
+    let context = stream::iter([Ok::<_, io::Error>(context)]).boxed();
+    let events = bench.engine().build(spec(real, &door, "ended"), context).await.unwrap();
+    let last = events.collect::<Vec<_>>().await.pop().unwrap();
+    assert!(matches!(last, Ok(BuildEvent::Built(_))), "{last:?}");
+}
