@@ -176,7 +176,7 @@ fn until(done: impl Fn() -> bool) -> Outcome<()> {
 }
 
 /// Runs the `docker` command, and returns its output.
-fn docker(words: &[&str]) -> Outcome<String> {
+pub(crate) fn docker(words: &[&str]) -> Outcome<String> {
     let done = Command::new("docker").args(words).output().or_say("docker")?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if done.status.success() { Ok(said(&done.stdout)) } else { Err(said(&done.stderr)) }

@@ -16,6 +16,7 @@ mod fleet;
 mod github;
 mod group_commit;
 mod helper;
+mod image_builds;
 mod instances;
 mod limiter;
 mod machine;
@@ -112,6 +113,8 @@ enum What {
     Neighbours(neighbours::Options),
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
+    /// Isolated builds of images, against `docker build` of the same files.
+    ImageBuilds,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
     #[command(hide = true)]
     Engine { port: u16, containers: PathBuf },
@@ -134,7 +137,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 15] = [
+const FIGURES: [(&str, &str); 16] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -150,6 +153,7 @@ const FIGURES: [(&str, &str); 15] = [
     ("pages", pages::METHOD),
     ("neighbours", neighbours::METHOD),
     ("backend", backend::METHOD),
+    ("image-builds", image_builds::METHOD),
 ];
 
 fn main() -> ExitCode {
@@ -188,6 +192,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Pages) => pages::measure(bench.pace)?,
         Some(What::Neighbours(options)) => neighbours::measure(bench.pace, options)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
+        Some(What::ImageBuilds) => image_builds::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };
     let text = match bench.json {
