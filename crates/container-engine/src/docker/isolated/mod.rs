@@ -50,7 +50,8 @@ pub(super) fn build(
     let base = docker.builder_base.clone();
     produce(|sends| async move {
         let made = async {
-            shared.tethers.remove_others(&daemon, &isolation.labels).await?;
+            let labels = &isolation.labels;
+            or_later(shared.tethers.remove_others(&daemon, labels).await);
             let image = {
                 let _one_at_a_time = shared.builder.lock().await;
                 builder::ensure(&daemon, &base, &sends).await?
@@ -58,12 +59,19 @@ pub(super) fn build(
             let place = Place::open(&daemon, &shared, &image, &spec, &isolation).await?;
             let made = place.build(context, &sends).await;
             place.close().await;
-            caches::prune(&daemon, &shared.caches, &isolation.labels, None).await?;
+            or_later(caches::prune(&daemon, &shared.caches, labels, None).await);
             made
         };
         let last = made.await.map(|image| BuildEvent::Built(Built { image }));
         let _ = sends.send(last).await;
     })
+}
+
+/// What is not tidied up now does not keep a build from its end.
+fn or_later(tidied: Result<(), EngineError>) {
+    if let Err(e) = tidied {
+        tracing::warn!(error = %e, "what earlier builds left is not removed yet");
+    }
 }
 
 /// Removes what builds with these labels left: containers of which this client knows nothing, and the
