@@ -2,7 +2,7 @@
 
 use crate::config::hosting::HostingArgs;
 use actors::ports::recipes::Recipes;
-use bytes::Bytes;
+use container_engine::docker::context;
 use std::io;
 
 /// A recipe and its files.
@@ -26,20 +26,8 @@ const SHIPPED: &[Shipped] = recipes! {
 };
 
 pub fn read(args: &HostingArgs) -> io::Result<Recipes> {
-    let archive = |(name, files): &Shipped| Ok((*name, archive(files)?));
+    let archive = |(name, files): &Shipped| Ok((*name, context(files.iter().copied())?));
     let archives: io::Result<Vec<_>> = SHIPPED.iter().map(archive).collect();
     let npm_registry = args.recipe_npm_registry.as_ref().map(ToString::to_string);
     Ok(Recipes::new(args.recipe_base_image.clone(), npm_registry, archives?))
-}
-
-/// Packs the files. The same files make the same bytes.
-fn archive(files: &[(&str, &[u8])]) -> io::Result<Bytes> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for (path, content) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, path, *content)?;
-    }
-    archive.into_inner().map(Bytes::from)
 }

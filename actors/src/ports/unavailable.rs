@@ -50,6 +50,7 @@ use repository::folder::FolderKind;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -131,13 +132,22 @@ impl Identities for Unavailable {
 
 impl Egress for Unavailable {
     /// A door that leads nowhere: the model of the engine does not look at it.
-    fn open(&self) -> Result<Door, PortError> {
-        Ok(Door {
-            folder: "/nowhere".into(),
-            loopback: Vec::new(),
-            refused: Arc::new(Vec::new),
-            guard: Box::new(()),
-        })
+    fn open(&self) -> Result<Box<dyn Door>, PortError> {
+        Ok(Box::new(Unavailable))
+    }
+}
+
+impl Door for Unavailable {
+    fn folder(&self) -> &Path {
+        Path::new("/nowhere")
+    }
+
+    fn loopback(&self) -> Vec<u16> {
+        Vec::new()
+    }
+
+    fn refused(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

@@ -7,7 +7,10 @@ use crate::{
     outcome::{Explain, Outcome},
     table::Row,
 };
-use container_engine::{BuildEvent, BuildSpec, Engine, Isolation, Labels, docker::Docker};
+use container_engine::{
+    BuildEvent, BuildSpec, Engine, Isolation, Labels,
+    docker::{Docker, context},
+};
 use futures_util::{StreamExt, stream};
 use std::{
     collections::BTreeMap,
@@ -117,16 +120,10 @@ async fn isolated(
             labels,
         }),
     };
-    let mut archive = tar::Builder::new(Vec::new());
-    for (name, text) in [("Dockerfile", DOCKERFILE), ("source", source)] {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, name, text.as_bytes()).or_say("the files")?;
-    }
-    let archive = archive.into_inner().or_say("the files")?;
+    let files = [("Dockerfile", DOCKERFILE), ("source", source)];
+    let files = context(files.map(|(name, text)| (name, text.as_bytes()))).or_say("the files")?;
     let begun = Instant::now();
-    let files = stream::iter([Ok(archive.into())]).boxed();
+    let files = stream::iter([Ok(files)]).boxed();
     let mut events = engine.build(spec, files).await.or_say("the build")?;
     let mut last = None;
     while let Some(event) = events.next().await {

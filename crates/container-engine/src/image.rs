@@ -51,6 +51,11 @@ pub struct BuildSpec {
     pub isolation: Option<Isolation>,
 }
 
+/// The build argument by which a Dockerfile of the service knows the image that the service chose.
+pub const BASE_IMAGE: &str = "BASE_IMAGE";
+/// The port of 127.0.0.1 on which the programs of an isolated build find its proxy.
+pub const PROXY_PORT: u16 = 3128;
+
 /// The walls around a build. It reaches no other container, and the internet only through a proxy; its base
 /// images come from registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +63,7 @@ pub struct Isolation {
     /// The owner of the build, in characters of `[A-Za-z0-9_-]`. The builds of an owner may use what earlier
     /// ones left: base images, finished steps, and what `RUN --mount=type=cache` keeps.
     pub owner: String,
-    /// An image of this machine. The Dockerfile knows it as the build argument `BASE_IMAGE`.
+    /// An image of this machine. The Dockerfile knows it as the build argument [`BASE_IMAGE`].
     pub base: Option<String>,
     /// A folder of the engine's machine with a Unix socket `proxy.sock`, where a proxy for HTTP lets the
     /// build out. The programs of a build find it by `http_proxy` and `https_proxy`.
@@ -72,7 +77,7 @@ pub struct Isolation {
     pub disk: u64,
     /// How long the steps may take.
     pub within: Duration,
-    /// Labels of what the build leaves: the disk with its cache.
+    /// Labels of its containers, and of the disk that it leaves.
     pub labels: Labels,
 }
 

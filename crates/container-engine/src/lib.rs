@@ -16,7 +16,9 @@ mod label;
 pub use container::{
     Capability, Container, ContainerSpec, Health, HealthCommand, Limits, Mount, Phase, Usage,
 };
-pub use image::{BuildEvent, BuildSpec, Built, Image, Isolation, RegistryLogin};
+pub use image::{
+    BASE_IMAGE, BuildEvent, BuildSpec, Built, Image, Isolation, PROXY_PORT, RegistryLogin,
+};
 pub use label::{LabelledObject, Labels};
 
 use async_trait::async_trait;

@@ -5,7 +5,7 @@
 
 use crate::{
     look_up,
-    network::{NoAddress, PrivateHosts, is_public},
+    network::{NoAddress, PrivateHosts, allowed, is_public},
 };
 use reqwest::{
     Client,
@@ -60,14 +60,7 @@ impl Resolve for PublicOnly {
         let (host, setting) = (name.as_str().to_owned(), self.setting);
         let found = (self.look_up)(host.clone());
         Box::pin(async move {
-            let found = found.await.unwrap_or_default();
-            if found.is_empty() {
-                return Err(NoAddress::Unknown(host).into());
-            }
-            let public: Vec<_> = found.into_iter().filter(|address| is_public(*address)).collect();
-            if public.is_empty() {
-                return Err(NoAddress::Internal { host, setting }.into());
-            }
+            let public = allowed(&host, found.await.unwrap_or_default(), setting, is_public)?;
             // Port 0 stands for the port of the URL.
             let addresses = public.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(addresses) as Addrs)

@@ -58,18 +58,29 @@ impl PrivateHosts {
         setting: &'static str,
     ) -> Result<Vec<SocketAddr>, NoAddress> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let mut found = look_up(bare).await.unwrap_or_default();
-        if found.is_empty() {
-            return Err(NoAddress::Unknown(host.to_owned()));
-        }
-        if !self.contains(host, port) {
-            found.retain(|address| is_public(*address) && !is_of_this_machine(*address));
-        }
-        if found.is_empty() {
-            return Err(NoAddress::Internal { host: host.to_owned(), setting });
-        }
+        let found = look_up(bare).await.unwrap_or_default();
+        let is_private = self.contains(host, port);
+        let may = |address| is_private || is_public(address) && !is_of_this_machine(address);
+        let found = allowed(host, found, setting, may)?;
         Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
+}
+
+/// The addresses of a host that may be connected to, of those that were found.
+pub(crate) fn allowed(
+    host: &str,
+    mut found: Vec<IpAddr>,
+    setting: &'static str,
+    may: impl Fn(IpAddr) -> bool,
+) -> Result<Vec<IpAddr>, NoAddress> {
+    if found.is_empty() {
+        return Err(NoAddress::Unknown(host.to_owned()));
+    }
+    found.retain(|address| may(*address));
+    if found.is_empty() {
+        return Err(NoAddress::Internal { host: host.to_owned(), setting });
+    }
+    Ok(found)
 }
 
 /// Only an address of the machine can be listened on.

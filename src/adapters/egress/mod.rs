@@ -9,6 +9,7 @@ use actors::ports::{
     PortError,
     egress::{Door, Egress},
 };
+use container_engine::PROXY_PORT;
 use proxy::Proxy;
 use remote::PrivateHosts;
 use std::{
@@ -18,15 +19,13 @@ use std::{
         fd::AsRawFd,
         unix::{fs::PermissionsExt, net::UnixListener},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 use tokio::task::AbortHandle;
 
 /// The setting with the private hosts.
 const SETTING: &str = "SVC_BUILD_PRIVATE_HOSTS";
-/// The port of the proxy in the container of a build.
-const PORT: u16 = 3128;
 
 /// The folders with the sockets.
 pub struct Proxies {
@@ -37,9 +36,9 @@ pub struct Proxies {
 impl Proxies {
     /// Removes what an earlier process left.
     pub fn open(folder: PathBuf, private_hosts: PrivateHosts) -> io::Result<Proxies> {
-        if private_hosts.contains("127.0.0.1", PORT) {
+        if private_hosts.contains("127.0.0.1", PROXY_PORT) {
             return Err(io::Error::other(format!(
-                "port {PORT} of 127.0.0.1 in {SETTING} is that of the proxy in a build; let yours \
+                "port {PROXY_PORT} of 127.0.0.1 in {SETTING} is that of the proxy in a build; let yours \
                  listen on another one"
             )));
         }
@@ -67,25 +66,35 @@ impl Proxies {
 }
 
 impl Egress for Proxies {
-    fn open(&self) -> Result<Door, PortError> {
+    fn open(&self) -> Result<Box<dyn Door>, PortError> {
         let failed = |e: io::Error| PortError(format!("the proxy of a build: {e}"));
         let (folder, listener) = self.listen().map_err(failed)?;
         let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
         let proxy = Arc::new(Proxy::new(self.private_hosts.clone()));
         let serving = tokio::spawn(proxy.clone().serve(listener)).abort_handle();
-        Ok(Door {
-            folder: folder.path().to_owned(),
-            loopback: self.private_hosts.ports_of_loopback(),
-            refused: Arc::new(move || proxy.take_refused()),
-            guard: Box::new(Open { serving, _folder: folder }),
-        })
+        Ok(Box::new(Open { folder, proxy, serving }))
     }
 }
 
 /// A proxy at work.
 struct Open {
+    folder: tempfile::TempDir,
+    proxy: Arc<Proxy>,
     serving: AbortHandle,
-    _folder: tempfile::TempDir,
+}
+
+impl Door for Open {
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn loopback(&self) -> Vec<u16> {
+        self.proxy.private_hosts.ports_of_loopback()
+    }
+
+    fn refused(&self) -> Vec<String> {
+        self.proxy.take_refused()
+    }
 }
 
 impl Drop for Open {

@@ -31,7 +31,7 @@ const MAIL: u16 = 25;
 const MOST_REFUSALS: usize = 100;
 
 pub(super) struct Proxy {
-    private_hosts: Arc<PrivateHosts>,
+    pub private_hosts: Arc<PrivateHosts>,
     refused: Mutex<Refusals>,
 }
 

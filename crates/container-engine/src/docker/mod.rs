@@ -3,6 +3,7 @@
 mod body;
 mod build;
 mod containers;
+mod context;
 mod daemon;
 mod errors;
 mod events;
@@ -37,6 +38,8 @@ pub struct Docker {
     /// The image from which that of isolated builds is made.
     builder_base: String,
 }
+
+pub use context::context;
 
 /// The default of [`Docker::with_builder_base`].
 pub const BUILDER_BASE: &str = "debian:forky-slim";

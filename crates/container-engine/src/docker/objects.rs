@@ -116,17 +116,13 @@ pub(super) async fn remove_volume(daemon: &Daemon, name: &str) -> Result<(), Eng
 pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Inventory, EngineError> {
     let at = now(daemon).await?;
     let filters = filters(labels);
-    let containers = labelled(daemon, labels).await?;
+    let containers = containers(daemon, labels).await?;
     let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
     let networks = daemon
         .ask(LOOK, |client| async move { client.list_networks(Some(options)).await })
         .await
         .map_err(|failure| failure.about("list of networks"))?;
-    let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
-    let volumes = daemon
-        .ask(LOOK, |client| async move { client.list_volumes(Some(options)).await })
-        .await
-        .map_err(|failure| failure.about("list of volumes"))?;
+    let volumes = volumes(daemon, labels).await?;
     Ok(Inventory {
         at,
         containers,
@@ -138,8 +134,6 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
             })
             .collect(),
         volumes: volumes
-            .volumes
-            .unwrap_or_default()
             .into_iter()
             .map(|volume| LabelledObject {
                 name: volume.name,
@@ -149,16 +143,11 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
     })
 }
 
-/// The names of the containers with these labels, running or not.
+/// The containers with these labels, running or not.
 pub(super) async fn containers(
     daemon: &Daemon,
     labels: &Labels,
-) -> Result<Vec<String>, EngineError> {
-    let found = labelled(daemon, labels).await?;
-    Ok(found.into_iter().map(|container| container.name).collect())
-}
-
-async fn labelled(daemon: &Daemon, labels: &Labels) -> Result<Vec<Container>, EngineError> {
+) -> Result<Vec<Container>, EngineError> {
     let filters = filters(labels);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let found = daemon
@@ -166,6 +155,17 @@ async fn labelled(daemon: &Daemon, labels: &Labels) -> Result<Vec<Container>, En
         .await
         .map_err(|failure| failure.about("list of containers"))?;
     Ok(found.into_iter().map(view::summary).collect())
+}
+
+/// The volumes with these labels.
+pub(super) async fn volumes(daemon: &Daemon, labels: &Labels) -> Result<Vec<Volume>, EngineError> {
+    let filters = filters(labels);
+    let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+    let found = daemon
+        .ask(LOOK, |client| async move { client.list_volumes(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of volumes"))?;
+    Ok(found.volumes.unwrap_or_default())
 }
 
 /// The daemon's clock, which its events use too.

@@ -12,7 +12,7 @@ use crate::{
     runtime::turns::NoTurn,
 };
 use bytes::Bytes;
-use container_engine::{BuildEvent, BuildSpec, EngineError, Isolation, Labels};
+use container_engine::{BASE_IMAGE, BuildEvent, BuildSpec, EngineError, Isolation, Labels};
 use contract::{AppId, Id, Sha256};
 use futures_util::{
     StreamExt, TryStreamExt,
@@ -106,8 +106,6 @@ pub enum Steps {
     },
 }
 
-/// The build argument with the image that the service chose.
-const BASE_IMAGE: &str = "BASE_IMAGE";
 /// Label: the installation whose isolated builds left this.
 const BUILDS: &str = "svc.builds";
 
@@ -122,7 +120,7 @@ pub fn owner(id: impl Id) -> String {
 }
 
 /// The build for the engine, and the door of an isolated one.
-fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Door>), NotDone> {
+fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Box<dyn Door>>), NotDone> {
     let Order { tag, dockerfile, mut args, labels, steps } = order;
     let site = &world.ports.site;
     let (isolation, door) = match steps {
@@ -137,8 +135,8 @@ fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Door>), N
                 // Several installations may share the engine.
                 owner: format!("{}-{owner}", site.installation),
                 base,
-                egress: door.folder.clone(),
-                loopback: door.loopback.clone(),
+                egress: door.folder().to_owned(),
+                loopback: door.loopback(),
                 cpu_millis: site.build_size.cpu_millis,
                 disk: site.build_size.disk,
                 // The owner of the build has its limit, and says so in its own words.
@@ -189,7 +187,7 @@ pub async fn build(
     let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
     let mut room = Room { lines: MOST_LINES, bytes: MOST_BYTES, is_over: false };
     while let Some(event) = events.next().await {
-        for refused in door.iter().flat_map(|door| (door.refused)()) {
+        for refused in door.iter().flat_map(|door| door.refused()) {
             say(refused).await;
         }
         match event.map_err(meant)? {

@@ -2,7 +2,7 @@
 
 use super::seccomp;
 use crate::{
-    Isolation,
+    Isolation, PROXY_PORT,
     docker::body::{map, signed},
 };
 use bollard::models::{
@@ -113,7 +113,7 @@ pub(super) fn container(
         init: Some(true),
         ..common()
     };
-    let ports = isolation.loopback.iter().map(u16::to_string);
+    let ports = [PROXY_PORT].iter().chain(&isolation.loopback).map(u16::to_string);
     ContainerCreateBody {
         entrypoint: Some(vec!["/usr/libexec/svc/box".to_owned()]),
         cmd: Some(ports.collect()),

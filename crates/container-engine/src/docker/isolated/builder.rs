@@ -2,18 +2,18 @@
 
 use super::Sends;
 use crate::{
-    BuildEvent, BuildSpec, EngineError, Image, Labels,
+    BASE_IMAGE, BuildEvent, BuildSpec, EngineError, Image, Labels,
     docker::{
         build::{self, Network},
+        context,
         daemon::Daemon,
         images,
     },
 };
-use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use futures_util::{StreamExt, stream};
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, io};
+use std::collections::BTreeMap;
 
 /// The label with the hash of what the image was made from.
 const LABEL: &str = "svc.builder";
@@ -47,12 +47,13 @@ pub(super) async fn ensure(
     let spec = BuildSpec {
         tag,
         dockerfile: "Dockerfile".to_owned(),
-        args: BTreeMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]),
+        args: BTreeMap::from([(BASE_IMAGE.to_owned(), base.to_owned())]),
         labels,
         memory: MEMORY,
         isolation: None,
     };
-    let context = archive().map_err(|e| EngineError::Refused(e.to_string()))?;
+    let files = FILES.map(|(name, text)| (name, text.as_bytes()));
+    let context = context(files).map_err(|e| EngineError::Refused(e.to_string()))?;
     let context = stream::iter([Ok(context)]).boxed();
     let mut events = build::build(daemon, spec, Network::Usual, context).await?;
     while let Some(event) = events.next().await {
@@ -70,15 +71,4 @@ pub(super) async fn ensure(
         }
     }
     Err(EngineError::Unreachable("the image of builds was not made to its end".to_owned()))
-}
-
-fn archive() -> io::Result<Bytes> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for (name, text) in FILES {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, name, text.as_bytes())?;
-    }
-    archive.into_inner().map(Bytes::from)
 }

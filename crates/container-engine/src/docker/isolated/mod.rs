@@ -13,19 +13,19 @@ mod archive;
 mod bodies;
 mod builder;
 mod caches;
+mod in_use;
 mod output;
 mod place;
 mod seccomp;
 mod tether;
 
-use super::{Docker, daemon::Daemon, produce::produce};
+use super::{Docker, produce::produce};
 use crate::{BuildEvent, BuildSpec, Built, EngineError, Isolation, Labels};
 use bytes::Bytes;
-use caches::Caches;
 use futures_core::stream::BoxStream;
+use in_use::InUse;
 use place::Place;
 use std::{io, time::Duration};
-use tether::Tethers;
 use tokio::sync::mpsc::Sender;
 
 type Sends = Sender<Result<BuildEvent, EngineError>>;
@@ -33,8 +33,9 @@ type Sends = Sender<Result<BuildEvent, EngineError>>;
 /// What all isolated builds of a client share.
 #[derive(Default)]
 pub(super) struct Shared {
-    caches: Caches,
-    tethers: Tethers,
+    /// The disks, by their volumes.
+    disks: InUse,
+    containers: InUse,
     /// Held while the image of the builds is looked for or made.
     builder: tokio::sync::Mutex<()>,
 }
@@ -51,7 +52,7 @@ pub(super) fn build(
     produce(|sends| async move {
         let made = async {
             let labels = &isolation.labels;
-            or_later(shared.tethers.remove_others(&daemon, labels).await);
+            or_later(tether::remove_others(&daemon, &shared.containers, labels).await);
             let image = {
                 let _one_at_a_time = shared.builder.lock().await;
                 builder::ensure(&daemon, &base, &sends).await?
@@ -59,7 +60,7 @@ pub(super) fn build(
             let place = Place::open(&daemon, &shared, &image, &spec, &isolation).await?;
             let made = place.build(context, &sends).await;
             place.close().await;
-            or_later(caches::prune(&daemon, &shared.caches, labels, None).await);
+            or_later(caches::prune(&daemon, &shared.disks, labels, None).await);
             made
         };
         let last = made.await.map(|image| BuildEvent::Built(Built { image }));
@@ -81,7 +82,7 @@ pub(super) async fn prune(
     labels: &Labels,
     age: Duration,
 ) -> Result<(), EngineError> {
-    let daemon: &Daemon = &docker.daemon;
-    docker.isolated.tethers.remove_others(daemon, labels).await?;
-    caches::prune(daemon, &docker.isolated.caches, labels, Some(age)).await
+    let (daemon, shared) = (&docker.daemon, &docker.isolated);
+    tether::remove_others(daemon, &shared.containers, labels).await?;
+    caches::prune(daemon, &shared.disks, labels, Some(age)).await
 }

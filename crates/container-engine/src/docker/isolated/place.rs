@@ -1,15 +1,10 @@
 //! The container of a build, and what happens in it.
 
 use super::{
-    Sends, Shared,
-    archive::Checked,
-    bodies,
-    caches::{self, Taken},
-    output::Ended,
-    tether::Tethered,
+    Sends, Shared, archive::Checked, bodies, caches, in_use::Taken, output::Ended, tether::Tethered,
 };
 use crate::{
-    BuildSpec, EngineError, Exec, Isolation, Output,
+    BASE_IMAGE, BuildSpec, EngineError, Exec, Isolation, Output, PROXY_PORT,
     docker::{daemon::Daemon, errors::DaemonFailure, exec, images, objects},
 };
 use bollard::query_parameters::ImportImageOptions;
@@ -26,10 +21,6 @@ use std::{
 /// The names of images in the container. Nobody outside of it sees them.
 const MADE: &str = "localhost/svc-made:1";
 const BASE: &str = "localhost/svc-base";
-/// The build argument with the name of [`Isolation::base`].
-const BASE_ARGUMENT: &str = "BASE_IMAGE";
-/// The proxy, as the programs of a build know it.
-const PROXY: &str = "http://127.0.0.1:3128";
 /// How long the steps around a build may take that depend on nobody else.
 const BRIEFLY: Duration = Duration::from_secs(60);
 /// How long an image may take into the container or out of it.
@@ -51,17 +42,18 @@ impl<'a> Place<'a> {
         spec: &'a BuildSpec,
         isolation: &'a Isolation,
     ) -> Result<Place<'a>, EngineError> {
-        let cache = shared.caches.take(&caches::volume(&isolation.owner));
-        if let Some(cache) = &cache {
-            objects::ensure_volume(daemon, cache.name(), &isolation.labels).await?;
+        let disk = shared.disks.take(&caches::volume(&isolation.owner));
+        if let Some(disk) = &disk {
+            objects::ensure_volume(daemon, disk.name(), &isolation.labels).await?;
         }
-        let disk = bodies::disk(image, isolation, cache.as_ref().map(Taken::name));
-        let mut disk = Tethered::start(daemon, &shared.tethers, image, disk, None).await?;
-        let device = disk.line().await?;
+        let in_use = &shared.containers;
+        let body = bodies::disk(image, isolation, disk.as_ref().map(Taken::name));
+        let mut maker = Tethered::start(daemon, in_use, image, body, None).await?;
+        let device = maker.line().await?;
         let body = bodies::container(image, spec.memory, isolation, &device);
-        let container = Tethered::start(daemon, &shared.tethers, image, body, cache).await?;
+        let container = Tethered::start(daemon, in_use, image, body, disk).await?;
         // The device belongs to the container now.
-        disk.end().await;
+        maker.end().await;
         Ok(Place { daemon, spec, isolation, container })
     }
 
@@ -99,7 +91,7 @@ impl<'a> Place<'a> {
         let mut args = self.spec.args.clone();
         let pull = if self.isolation.base.is_some() { "missing" } else { "always" };
         if let Some(base) = &self.isolation.base {
-            args.insert(BASE_ARGUMENT.to_owned(), self.bring(base).await?);
+            args.insert(BASE_IMAGE.to_owned(), self.bring(base).await?);
         }
         let mut command = vec!["buildah".to_owned(), "build".to_owned()];
         let fixed = ["--layers", "--format=docker", "--identity-label=false", "--retry=1"];
@@ -230,8 +222,9 @@ impl<'a> Place<'a> {
         within: Duration,
     ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
         let proxies = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
+        let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
         let mut env: BTreeMap<String, String> =
-            proxies.map(|name| (name.to_owned(), PROXY.to_owned())).into();
+            proxies.map(|name| (name.to_owned(), proxy.clone())).into();
         env.insert("no_proxy".to_owned(), "localhost,127.0.0.1".to_owned());
         let command = command.into_iter().map(Into::into).collect();
         let exec = Exec { command, env, user: Some(bodies::USER.to_owned()), within };

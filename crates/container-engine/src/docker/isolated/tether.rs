@@ -4,7 +4,7 @@
 //! process, so it ends with this process and with its machine, and the daemon then removes the container
 //! and its unnamed volumes by itself. What goes wrong with that, the next look finds.
 
-use super::caches::Taken;
+use super::in_use::{InUse, Taken};
 use crate::{
     EngineError, Labels,
     docker::{
@@ -21,8 +21,7 @@ use bollard::{
 };
 use futures_util::StreamExt;
 use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -35,84 +34,76 @@ const FIRST_LINE: Duration = Duration::from_secs(60);
 /// What passes: a device that another program has for a moment.
 const PASSING: &str = "no loop device is free";
 
-/// The names of the containers that this process has.
-#[derive(Clone, Default)]
-pub(super) struct Tethers(Arc<Mutex<HashSet<String>>>);
-
-impl Tethers {
-    fn names(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Removes containers with these labels that an earlier process left.
-    pub async fn remove_others(&self, daemon: &Daemon, labels: &Labels) -> Result<(), EngineError> {
-        for name in objects::containers(daemon, labels).await? {
-            if !self.names().contains(&name) {
-                tracing::warn!(name, "the container of an earlier build is removed");
-                containers::remove(daemon, &name).await?;
-            }
+/// Removes containers with these labels that an earlier process left.
+pub(super) async fn remove_others(
+    daemon: &Daemon,
+    in_use: &InUse,
+    labels: &Labels,
+) -> Result<(), EngineError> {
+    for container in objects::containers(daemon, labels).await? {
+        if !in_use.has(&container.name) {
+            tracing::warn!(name = container.name, "the container of an earlier build is removed");
+            containers::remove(daemon, &container.name).await?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// A running container. Dropping the value removes it.
 pub(super) struct Tethered {
-    /// `None` once somebody removes the container.
-    own: Option<Own>,
+    guard: Guard,
     /// Behind a lock only because its halves cannot be shared.
-    connection: Mutex<Option<AttachContainerResults>>,
+    connection: Mutex<AttachContainerResults>,
 }
 
-/// What is given back when the container is gone.
-struct Own {
+/// Removes a container when it is dropped, wherever that is.
+struct Guard {
     daemon: Daemon,
+    /// The container's name, and what it uses.
+    holds: Option<(Taken, Option<Taken>)>,
     name: String,
-    tethers: Tethers,
-    /// The disk that the container uses.
-    _cache: Option<Taken>,
     /// The value may be dropped outside of the runtime.
     runtime: Handle,
 }
 
-impl Own {
-    async fn remove(self) {
-        if let Err(e) = containers::remove(&self.daemon, &self.name).await {
-            tracing::warn!(error = %e, "the container of a build was not removed yet");
-        }
-        self.tethers.names().remove(&self.name);
+impl Guard {
+    /// Removes the container, and then lets others have what it used. `None`: that was done.
+    fn removal(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let (holds, daemon) = (self.holds.take()?, self.daemon.clone());
+        Some(async move {
+            if let Err(e) = containers::remove(&daemon, holds.0.name()).await {
+                tracing::warn!(error = %e, "the container of a build was not removed yet");
+            }
+        })
     }
 }
 
-impl Drop for Tethered {
+impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(own) = self.own.take() {
-            let runtime = own.runtime.clone();
-            runtime.spawn(own.remove());
+        if let Some(removal) = self.removal() {
+            self.runtime.spawn(removal);
         }
     }
 }
 
 impl Tethered {
-    /// Creates and starts a container, whose main program must end with its input.
+    /// Creates and starts a container, whose main program must end with its input. `disk` is given back
+    /// when the container is gone.
     pub async fn start(
         daemon: &Daemon,
-        tethers: &Tethers,
+        in_use: &InUse,
         image: &str,
         body: ContainerCreateBody,
-        cache: Option<Taken>,
+        disk: Option<Taken>,
     ) -> Result<Tethered, EngineError> {
         let name = format!("svc-build-{}", exec::secret()?);
-        tethers.names().insert(name.clone());
-        let own = Own {
+        // From here on it is removed, wherever this stops.
+        let guard = Guard {
             daemon: daemon.clone(),
+            holds: in_use.take(&name).map(|taken| (taken, disk)),
             name: name.clone(),
-            tethers: tethers.clone(),
-            _cache: cache,
             runtime: Handle::current(),
         };
-        // From here on it is removed, wherever this stops.
-        let tethered = Tethered { own: Some(own), connection: Mutex::default() };
         let host = HostConfig { auto_remove: Some(true), ..body.host_config.unwrap_or_default() };
         let body = ContainerCreateBody {
             attach_stdin: Some(true),
@@ -142,12 +133,11 @@ impl Tethered {
             .ask(CHANGE, |client| async move { client.start_container(name, None).await })
             .await
             .map_err(about)?;
-        *tethered.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
-        Ok(tethered)
+        Ok(Tethered { guard, connection: Mutex::new(connection) })
     }
 
     pub fn name(&self) -> &str {
-        self.own.as_ref().map_or("", |own| &own.name)
+        &self.guard.name
     }
 
     /// The first line of the main program. If it ends without one, the error is what it said instead.
@@ -155,9 +145,9 @@ impl Tethered {
         let until = Instant::now() + FIRST_LINE;
         let mut errors = String::new();
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let output = &mut connection.output;
         let cut_off =
             || EngineError::Unreachable("the container of a build was cut off".to_owned());
-        let output = &mut connection.as_mut().ok_or_else(cut_off)?.output;
         loop {
             let Ok(part) = timeout_at(until, output.next()).await else {
                 return Err(EngineError::Unreachable(format!(
@@ -181,8 +171,8 @@ impl Tethered {
 
     /// Removes the container, and waits until it is gone.
     pub async fn end(mut self) {
-        if let Some(own) = self.own.take() {
-            own.remove().await;
+        if let Some(removal) = self.guard.removal() {
+            removal.await;
         }
     }
 }
