@@ -25,7 +25,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use contract::Timestamp;
 use futures_core::stream::BoxStream;
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
 
 /// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +47,9 @@ pub enum EngineError {
         /// What the engine or the registry said.
         why: String,
     },
+    /// Containers would reach what they must not, because of this.
+    #[error("this machine does not keep containers from what they must not reach: {0}")]
+    Exposed(String),
     /// The engine refused the request, and would refuse it again.
     #[error("the container engine refused: {0}")]
     Refused(String),
@@ -61,6 +64,16 @@ pub struct About {
     pub memory: u64,
     /// The processors of that machine.
     pub cpus: u32,
+}
+
+/// What containers behind walls may reach, apart from each other on one network, name servers and public
+/// addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WayOut {
+    /// TCP ports of the engine's machine, at each of its addresses.
+    pub ports: Vec<u16>,
+    /// Other addresses, with their TCP ports.
+    pub peers: Vec<SocketAddr>,
 }
 
 /// All objects that carry the labels, at one moment.
@@ -172,6 +185,12 @@ pub trait Engine: Send + Sync {
 
     /// Ensures a bridge network of this name. A network with other labels is a conflict.
     async fn ensure_network(&self, name: &str, labels: &Labels) -> Result<(), EngineError>;
+
+    /// Raises the walls around the networks that the implementation was told to wall, or makes sure that
+    /// they stand. Until that was done, and after it failed, no such network is ensured.
+    ///
+    /// [`EngineError::Exposed`]: containers there would reach more than they may.
+    async fn raise_walls(&self, way_out: &WayOut) -> Result<(), EngineError>;
 
     /// Removes a network. [`EngineError::Refused`] while containers are on it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;

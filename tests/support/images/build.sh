@@ -41,7 +41,7 @@ debian() {
 prepare() {
     case $1 in
         base) debian bookworm ;;
-        builder-base) debian forky buildah,ca-certificates,e2fsprogs,libcap2-bin,netavark,passwd,socat,uidmap ;;
+        builder-base) debian forky buildah,ca-certificates,e2fsprogs,libcap2-bin,netavark,nftables,passwd,socat,uidmap ;;
     esac
     if [ "$1" = recipe-base ] || [ "$1" = builder-base ]; then
         [ -f /etc/ssl/certs/ca-certificates.crt ] || die "the package ca-certificates is missing; install it."

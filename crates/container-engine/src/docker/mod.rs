@@ -8,6 +8,7 @@ mod daemon;
 mod errors;
 mod events;
 mod exec;
+mod helpers;
 mod images;
 mod isolated;
 mod lines;
@@ -17,26 +18,31 @@ mod produce;
 mod reference;
 mod usage;
 mod view;
+mod walls;
 
 use crate::{
     About, BuildEvent, BuildSpec, Container, ContainerSpec, Engine, EngineError, Event, Exec,
-    Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage,
+    Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage, WayOut,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::Timestamp;
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
-use std::{io, sync::Arc, time::Duration};
+use helpers::{Helpers, in_use::InUse};
+use std::{io, time::Duration};
+use walls::Walls;
 
 /// A Docker daemon. Requires a tokio runtime.
 pub struct Docker {
     daemon: Daemon,
     /// Held while a network is created.
     networks: tokio::sync::Mutex<()>,
-    isolated: Arc<isolated::Shared>,
-    /// The image from which that of isolated builds is made.
-    builder_base: String,
+    helpers: Helpers,
+    /// The disks of isolated builds in use, by their volumes.
+    disks: InUse,
+    /// What keeps containers from what they may not reach. `None`: somebody else does.
+    walls: Option<Walls>,
 }
 
 pub use context::context;
@@ -51,19 +57,14 @@ impl Docker {
     ///
     /// An invalid address is [`EngineError::Refused`].
     pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {
+        let daemon = Daemon::at(address)?;
         Ok(Docker {
-            daemon: Daemon::at(address)?,
             networks: tokio::sync::Mutex::default(),
-            isolated: Arc::default(),
-            builder_base: BUILDER_BASE.to_owned(),
+            helpers: Helpers::new(daemon.clone(), BUILDER_BASE),
+            daemon,
+            disks: InUse::default(),
+            walls: None,
         })
-    }
-
-    /// Makes the image of isolated builds from this one: Debian 13 or later, or 14 for `COPY --link`. Its packages are installed
-    /// from the network, unless it has them.
-    #[must_use]
-    pub fn with_builder_base(self, image: String) -> Docker {
-        Docker { builder_base: image, ..self }
     }
 }
 
@@ -94,6 +95,13 @@ impl Engine for Docker {
 
     async fn ensure_network(&self, name: &str, labels: &Labels) -> Result<(), EngineError> {
         objects::ensure_network(self, name, labels).await
+    }
+
+    async fn raise_walls(&self, way_out: &WayOut) -> Result<(), EngineError> {
+        match &self.walls {
+            Some(walls) => walls.raise(self, way_out).await,
+            None => Ok(()),
+        }
     }
 
     async fn remove_network(&self, name: &str) -> Result<(), EngineError> {

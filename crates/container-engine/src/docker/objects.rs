@@ -17,10 +17,29 @@ use bollard::{
 use contract::Timestamp;
 use std::collections::HashMap;
 
+/// The option of a network with the name of its bridge.
+const BRIDGE: &str = "com.docker.network.bridge.name";
+
 pub(super) async fn ensure_network(
     docker: &Docker,
     name: &str,
     labels: &Labels,
+) -> Result<(), EngineError> {
+    let bridge = docker.walls.as_ref().and_then(|walls| walls.bridge(name, labels));
+    make_network(docker, name, labels, bridge.as_deref()).await?;
+    // Not before: nobody may take the rules of an installation without bridges for a forgotten one's.
+    match &docker.walls {
+        Some(walls) => walls.check(labels).await,
+        None => Ok(()),
+    }
+}
+
+/// Ensures a network. A new one gets this bridge, or one that the daemon names.
+pub(super) async fn make_network(
+    docker: &Docker,
+    name: &str,
+    labels: &Labels,
+    bridge: Option<&str>,
 ) -> Result<(), EngineError> {
     // Asked twice at once, the daemon creates two networks of one name, and then no container can
     // join either.
@@ -35,6 +54,7 @@ pub(super) async fn ensure_network(
             name: name.to_owned(),
             driver: Some("bridge".to_owned()),
             labels: Some(map(labels)),
+            options: bridge.map(|bridge| HashMap::from([(BRIDGE.to_owned(), bridge.to_owned())])),
             ..NetworkCreateRequest::default()
         };
         let answer = daemon
@@ -57,6 +77,40 @@ pub(super) async fn ensure_network(
         remove_network(daemon, &double).await?;
     }
     Ok(())
+}
+
+/// The bridges of the networks with these labels.
+pub(super) async fn bridges(daemon: &Daemon, labels: &Labels) -> Result<Vec<String>, EngineError> {
+    let named = networks(daemon, labels).await?.into_iter().filter_map(|network| {
+        let named = network.options.unwrap_or_default().remove(BRIDGE);
+        // What the daemon calls a bridge that nobody named.
+        named.or_else(|| Some(format!("br-{}", network.id?.get(..12)?)))
+    });
+    Ok(named.collect())
+}
+
+/// The address of the machine on a network.
+pub(super) async fn gateway(daemon: &Daemon, name: &str) -> Result<String, EngineError> {
+    let found = daemon
+        .ask(LOOK, |client| async move { client.inspect_network(name, None).await })
+        .await
+        .map_err(|failure| failure.about(format_args!("network {name}")))?;
+    let ranges = found.ipam.and_then(|ipam| ipam.config).unwrap_or_default();
+    let gateway = ranges.into_iter().find_map(|range| range.gateway);
+    // An engine with IPv6 can add the bits that count.
+    let address = gateway.as_deref().and_then(|gateway| gateway.split('/').next());
+    let address = address.filter(|address| address.parse::<std::net::Ipv4Addr>().is_ok());
+    address
+        .map(str::to_owned)
+        .ok_or_else(|| EngineError::Refused(format!("the network {name} has no gateway")))
+}
+
+async fn networks(daemon: &Daemon, labels: &Labels) -> Result<Vec<Network>, EngineError> {
+    let filters = filters(labels);
+    let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
+    let found =
+        daemon.ask(LOOK, |client| async move { client.list_networks(Some(options)).await }).await;
+    found.map_err(|failure| failure.about("list of networks"))
 }
 
 /// The daemon's own filter matches parts of names.
@@ -115,13 +169,8 @@ pub(super) async fn remove_volume(daemon: &Daemon, name: &str) -> Result<(), Eng
 
 pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Inventory, EngineError> {
     let at = now(daemon).await?;
-    let filters = filters(labels);
     let containers = containers(daemon, labels).await?;
-    let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
-    let networks = daemon
-        .ask(LOOK, |client| async move { client.list_networks(Some(options)).await })
-        .await
-        .map_err(|failure| failure.about("list of networks"))?;
+    let networks = networks(daemon, labels).await?;
     let volumes = volumes(daemon, labels).await?;
     Ok(Inventory {
         at,

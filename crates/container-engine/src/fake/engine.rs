@@ -11,7 +11,7 @@ use super::{
 use crate::{
     About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, Engine, EngineError, Event,
     Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output, RegistryLogin,
-    Usage,
+    Usage, WayOut,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -52,6 +52,10 @@ impl Engine for Fake {
 
     async fn ensure_network(&self, name: &str, labels: &Labels) -> Result<(), EngineError> {
         self.perform(Operation::EnsureNetwork, |model| model.ensure_network(name, labels)).await
+    }
+
+    async fn raise_walls(&self, _: &WayOut) -> Result<(), EngineError> {
+        self.perform(Operation::RaiseWalls, |_| Ok(())).await
     }
 
     async fn remove_network(&self, name: &str) -> Result<(), EngineError> {

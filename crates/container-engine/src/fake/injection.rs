@@ -30,6 +30,7 @@ operations! {
     Inventory => "inventory",
     Events => "events",
     EnsureNetwork => "ensure_network",
+    RaiseWalls => "raise_walls",
     RemoveNetwork => "remove_network",
     EnsureVolume => "ensure_volume",
     RemoveVolume => "remove_volume",

@@ -17,6 +17,7 @@ mod registry;
 mod safety;
 mod traps;
 mod usage;
+mod walls;
 
 /// Runs each test once for every engine.
 macro_rules! held_to {

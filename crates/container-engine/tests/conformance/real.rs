@@ -32,6 +32,7 @@ pub struct Real {
     run: String,
     toolbox: Toolbox,
     registries: Mutex<Vec<Registry>>,
+    builder_base: String,
 }
 
 #[derive(Clone)]
@@ -60,8 +61,9 @@ pub fn on_docker(name: &str, test: impl for<'a> FnOnce(&'a Real) -> Work<'a>) {
         Ok(made) => made.clone(),
         Err(why) => return left_out(name, why),
     };
-    let docker = docker.with_builder_base(builder_base);
-    let real = Real { docker, behind, run: unique(), toolbox, registries: Mutex::default() };
+    let docker = docker.with_builder_base(&builder_base);
+    let real =
+        Real { docker, builder_base, behind, run: unique(), toolbox, registries: Mutex::default() };
     runtime.block_on(test(&real));
 }
 
@@ -102,6 +104,11 @@ fn test_image(image: &str) -> Result<String, String> {
 }
 
 impl Real {
+    /// The image from which that of helpers is made.
+    pub fn builder_base(&self) -> &str {
+        &self.builder_base
+    }
+
     pub fn docker(&self) -> &Docker {
         &self.docker
     }

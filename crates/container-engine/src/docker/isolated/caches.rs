@@ -1,10 +1,9 @@
 //! The disks that builds leave to the next ones of the same owner: base images, finished steps, and what
 //! `RUN --mount=type=cache` keeps. One build at a time uses a disk.
 
-use super::in_use::InUse;
 use crate::{
     EngineError, Labels,
-    docker::{daemon::Daemon, objects, view},
+    docker::{daemon::Daemon, helpers::in_use::InUse, objects, view},
 };
 use contract::Timestamp;
 use std::time::Duration;

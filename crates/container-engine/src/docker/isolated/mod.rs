@@ -7,38 +7,25 @@
 //! user without rights. Nothing that comes out is trusted: [`archive`] reads the image and writes it
 //! again before the daemon gets it.
 //!
-//! Both containers of a build are [tethered](tether) to this process.
+//! Both containers of a build are [tethered](super::helpers::tether) to this process.
 
 mod archive;
 mod bodies;
-mod builder;
 mod caches;
-mod in_use;
 mod output;
 mod place;
 mod seccomp;
-mod tether;
 
-use super::{Docker, produce::produce};
+use super::{
+    Docker,
+    helpers::{Sends, tether},
+    produce::produce,
+};
 use crate::{BuildEvent, BuildSpec, Built, EngineError, Isolation, Labels};
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
-use in_use::InUse;
 use place::Place;
 use std::{io, time::Duration};
-use tokio::sync::mpsc::Sender;
-
-type Sends = Sender<Result<BuildEvent, EngineError>>;
-
-/// What all isolated builds of a client share.
-#[derive(Default)]
-pub(super) struct Shared {
-    /// The disks, by their volumes.
-    disks: InUse,
-    containers: InUse,
-    /// Held while the image of the builds is looked for or made.
-    builder: tokio::sync::Mutex<()>,
-}
 
 /// Builds an image. Dropping the stream ends the build.
 pub(super) fn build(
@@ -47,20 +34,16 @@ pub(super) fn build(
     isolation: Isolation,
     context: BoxStream<'static, io::Result<Bytes>>,
 ) -> BoxStream<'static, Result<BuildEvent, EngineError>> {
-    let (daemon, shared) = (docker.daemon.clone(), docker.isolated.clone());
-    let base = docker.builder_base.clone();
+    let (helpers, disks) = (docker.helpers.clone(), docker.disks.clone());
     produce(|sends| async move {
         let made = async {
             let labels = &isolation.labels;
-            or_later(tether::remove_others(&daemon, &shared.containers, labels).await);
-            let image = {
-                let _one_at_a_time = shared.builder.lock().await;
-                builder::ensure(&daemon, &base, &sends).await?
-            };
-            let place = Place::open(&daemon, &shared, &image, &spec, &isolation).await?;
+            or_later(tether::remove_others(&helpers, labels).await);
+            let image = helpers.image(Some(&sends)).await?;
+            let place = Place::open(&helpers, &disks, &image, &spec, &isolation).await?;
             let made = place.build(context, &sends).await;
             place.close().await;
-            or_later(caches::prune(&daemon, &shared.disks, labels, None).await);
+            or_later(caches::prune(&helpers.daemon, &disks, labels, None).await);
             made
         };
         let last = made.await.map(|image| BuildEvent::Built(Built { image }));
@@ -82,7 +65,6 @@ pub(super) async fn prune(
     labels: &Labels,
     age: Duration,
 ) -> Result<(), EngineError> {
-    let (daemon, shared) = (&docker.daemon, &docker.isolated);
-    tether::remove_others(daemon, &shared.containers, labels).await?;
-    caches::prune(daemon, &shared.disks, labels, Some(age)).await
+    tether::remove_others(&docker.helpers, labels).await?;
+    caches::prune(&docker.helpers.daemon, &docker.disks, labels, Some(age)).await
 }

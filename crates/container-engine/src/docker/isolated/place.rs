@@ -1,11 +1,19 @@
 //! The container of a build, and what happens in it.
 
-use super::{
-    Sends, Shared, archive::Checked, bodies, caches, in_use::Taken, output::Ended, tether::Tethered,
-};
+use super::{archive::Checked, bodies, caches, output::Ended};
 use crate::{
     BASE_IMAGE, BuildSpec, EngineError, Exec, Isolation, Output, PROXY_PORT,
-    docker::{daemon::Daemon, errors::DaemonFailure, exec, images, objects},
+    docker::{
+        daemon::Daemon,
+        errors::DaemonFailure,
+        exec,
+        helpers::{
+            Helpers, Sends,
+            in_use::{InUse, Taken},
+            tether::Tethered,
+        },
+        images, objects,
+    },
 };
 use bollard::query_parameters::ImportImageOptions;
 use bytes::Bytes;
@@ -36,25 +44,29 @@ pub(super) struct Place<'a> {
 impl<'a> Place<'a> {
     /// Starts the container, with the disk of an earlier build of this owner unless another build has it.
     pub async fn open(
-        daemon: &'a Daemon,
-        shared: &Shared,
+        helpers: &'a Helpers,
+        disks: &InUse,
         image: &str,
         spec: &'a BuildSpec,
         isolation: &'a Isolation,
     ) -> Result<Place<'a>, EngineError> {
-        let disk = shared.disks.take(&caches::volume(&isolation.owner));
+        let disk = disks.take(&caches::volume(&isolation.owner));
         if let Some(disk) = &disk {
-            objects::ensure_volume(daemon, disk.name(), &isolation.labels).await?;
+            objects::ensure_volume(&helpers.daemon, disk.name(), &isolation.labels).await?;
         }
-        let in_use = &shared.containers;
         let body = bodies::disk(image, isolation, disk.as_ref().map(Taken::name));
-        let mut maker = Tethered::start(daemon, in_use, image, body, None).await?;
-        let device = maker.line().await?;
+        let mut maker = Tethered::start(helpers, image, body, None).await?;
+        let device = maker.line().await.map_err(|e| match e {
+            EngineError::Refused(why) => {
+                EngineError::Refused(format!("builds cannot be isolated: {why}"))
+            }
+            other => other,
+        })?;
         let body = bodies::container(image, spec.memory, isolation, &device);
-        let container = Tethered::start(daemon, in_use, image, body, disk).await?;
+        let container = Tethered::start(helpers, image, body, disk).await?;
         // The device belongs to the container now.
         maker.end().await;
-        Ok(Place { daemon, spec, isolation, container })
+        Ok(Place { daemon: &helpers.daemon, spec, isolation, container })
     }
 
     pub async fn close(self) {

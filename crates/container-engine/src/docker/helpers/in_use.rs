@@ -7,10 +7,10 @@ use std::{
 
 /// The names in use.
 #[derive(Clone, Default)]
-pub(super) struct InUse(Arc<Mutex<HashSet<String>>>);
+pub(in crate::docker) struct InUse(Arc<Mutex<HashSet<String>>>);
 
 /// The right to use what has this name, until it is dropped.
-pub(super) struct Taken {
+pub(in crate::docker) struct Taken {
     name: String,
     all: InUse,
 }

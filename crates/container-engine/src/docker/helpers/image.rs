@@ -1,4 +1,4 @@
-//! The image of isolated builds. It is made once, by the daemon's own builder, from files of this crate.
+//! The image of helpers. It is made once, by the daemon's own builder, from files of this crate.
 
 use super::Sends;
 use crate::{
@@ -21,15 +21,16 @@ const LABEL: &str = "svc.builder";
 const MEMORY: u64 = 1 << 30;
 
 macro_rules! files {
-    ($($name:literal),+) => { [$(($name, include_str!(concat!("builder/", $name)))),+] };
+    ($($name:literal),+) => { [$(($name, include_str!(concat!("image/", $name)))),+] };
 }
-const FILES: [(&str, &str); 5] = files!["Dockerfile", "box", "disk", "keep", "prepare"];
+const FILES: [(&str, &str); 8] =
+    files!["Dockerfile", "box", "disk", "keep", "prepare", "probe", "resolvers", "walls"];
 
 /// The id of the image, which is made if it is missing.
 pub(super) async fn ensure(
     daemon: &Daemon,
     base: &str,
-    sends: &Sends,
+    sends: Option<&Sends>,
 ) -> Result<String, EngineError> {
     let hash = FILES.iter().fold(Sha256::new().chain_update(base), |hash, (name, text)| {
         hash.chain_update([0]).chain_update(name).chain_update([0]).chain_update(text)
@@ -43,7 +44,9 @@ pub(super) async fn ensure(
     if let Some(found) = images::find(daemon, &tag).await?.filter(is_made) {
         return Ok(found.id);
     }
-    let _ = sends.send(Ok(BuildEvent::Line("making the image of builds, once".to_owned()))).await;
+    let line = "making the image of builds, once";
+    tracing::info!(base, "{line}");
+    send(sends, BuildEvent::Line(line.to_owned())).await;
     let spec = BuildSpec {
         tag,
         dockerfile: "Dockerfile".to_owned(),
@@ -59,9 +62,7 @@ pub(super) async fn ensure(
     while let Some(event) = events.next().await {
         match event {
             Ok(BuildEvent::Built(built)) => return Ok(built.image),
-            Ok(line) => {
-                let _ = sends.send(Ok(line)).await;
-            }
+            Ok(line) => send(sends, line).await,
             Err(EngineError::Unreachable(why)) => return Err(EngineError::Unreachable(why)),
             Err(e) => {
                 return Err(EngineError::Refused(format!(
@@ -71,4 +72,10 @@ pub(super) async fn ensure(
         }
     }
     Err(EngineError::Unreachable("the image of builds was not made to its end".to_owned()))
+}
+
+async fn send(sends: Option<&Sends>, event: BuildEvent) {
+    if let Some(sends) = sends {
+        let _ = sends.send(Ok(event)).await;
+    }
 }

@@ -4,7 +4,10 @@
 //! process, so it ends with this process and with its machine, and the daemon then removes the container
 //! and its unnamed volumes by itself. What goes wrong with that, the next look finds.
 
-use super::in_use::{InUse, Taken};
+use super::{
+    Helpers,
+    in_use::Taken,
+};
 use crate::{
     EngineError, Labels,
     docker::{
@@ -25,24 +28,24 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    io::AsyncWriteExt,
     runtime::Handle,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
-/// How long the main program may take to say its first line. It may have to make a file system.
-const FIRST_LINE: Duration = Duration::from_secs(60);
+/// How long the main program may take to say a line. It may have to make a file system.
+const LINE: Duration = Duration::from_secs(60);
 /// What passes: a device that another program has for a moment.
 const PASSING: &str = "no loop device is free";
 
 /// Removes containers with these labels that an earlier process left.
-pub(super) async fn remove_others(
-    daemon: &Daemon,
-    in_use: &InUse,
+pub(in crate::docker) async fn remove_others(
+    Helpers { daemon, containers: in_use, .. }: &Helpers,
     labels: &Labels,
 ) -> Result<(), EngineError> {
     for container in objects::containers(daemon, labels).await? {
         if !in_use.has(&container.name) {
-            tracing::warn!(name = container.name, "the container of an earlier build is removed");
+            tracing::warn!(name = container.name, "the container of an earlier helper is removed");
             containers::remove(daemon, &container.name).await?;
         }
     }
@@ -50,7 +53,7 @@ pub(super) async fn remove_others(
 }
 
 /// A running container. Dropping the value removes it.
-pub(super) struct Tethered {
+pub(in crate::docker) struct Tethered {
     guard: Guard,
     /// Behind a lock only because its halves cannot be shared.
     connection: Mutex<AttachContainerResults>,
@@ -72,7 +75,7 @@ impl Guard {
         let (holds, daemon) = (self.holds.take()?, self.daemon.clone());
         Some(async move {
             if let Err(e) = containers::remove(&daemon, holds.0.name()).await {
-                tracing::warn!(error = %e, "the container of a build was not removed yet");
+                tracing::warn!(error = %e, "the container of a helper was not removed yet");
             }
         })
     }
@@ -90,13 +93,12 @@ impl Tethered {
     /// Creates and starts a container, whose main program must end with its input. `disk` is given back
     /// when the container is gone.
     pub async fn start(
-        daemon: &Daemon,
-        in_use: &InUse,
+        Helpers { daemon, containers: in_use, .. }: &Helpers,
         image: &str,
         body: ContainerCreateBody,
         disk: Option<Taken>,
     ) -> Result<Tethered, EngineError> {
-        let name = format!("svc-build-{}", exec::secret()?);
+        let name = format!("svc-helper-{}", exec::secret()?);
         // From here on it is removed, wherever this stops.
         let guard = Guard {
             daemon: daemon.clone(),
@@ -120,9 +122,9 @@ impl Tethered {
             .await
             .map_err(|failure| match failure.is(404) {
                 true => failure.about_image(image),
-                false => failure.about("container of a build"),
+                false => failure.about("container of a helper"),
             })?;
-        let about = |failure: DaemonFailure| failure.about("container of a build");
+        let about = |failure: DaemonFailure| failure.about("container of a helper");
         let name = name.as_str();
         let options = AttachContainerOptionsBuilder::default();
         let options = options.stream(true).stdin(true).stdout(true).stderr(true).build();
@@ -140,19 +142,30 @@ impl Tethered {
         &self.guard.name
     }
 
-    /// The first line of the main program. If it ends without one, the error is what it said instead.
+    /// Sends the main program a line.
+    pub async fn send(&mut self, line: &str) -> Result<(), EngineError> {
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sent = async {
+            connection.input.write_all(format!("{line}\n").as_bytes()).await?;
+            connection.input.flush().await
+        };
+        match timeout(LINE, sent).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(cut_off()),
+        }
+    }
+
+    /// The next line of the main program. If it ends without one, the error is what it said instead.
     pub async fn line(&mut self) -> Result<String, EngineError> {
-        let until = Instant::now() + FIRST_LINE;
+        let until = Instant::now() + LINE;
         let mut errors = String::new();
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
         let output = &mut connection.output;
-        let cut_off =
-            || EngineError::Unreachable("the container of a build was cut off".to_owned());
         loop {
             let Ok(part) = timeout_at(until, output.next()).await else {
                 return Err(EngineError::Unreachable(format!(
-                    "the container of a build said nothing for {} s",
-                    FIRST_LINE.as_secs()
+                    "the container of a helper said nothing for {} s",
+                    LINE.as_secs()
                 )));
             };
             match part {
@@ -161,8 +174,7 @@ impl Tethered {
                 }
                 Some(Ok(other)) => errors.push_str(&String::from_utf8_lossy(&other.into_bytes())),
                 None if !errors.is_empty() && !errors.contains(PASSING) => {
-                    let why = errors.trim().to_owned();
-                    return Err(EngineError::Refused(format!("builds cannot be isolated: {why}")));
+                    return Err(EngineError::Refused(errors.trim().to_owned()));
                 }
                 Some(Err(_)) | None => return Err(cut_off()),
             }
@@ -175,4 +187,8 @@ impl Tethered {
             removal.await;
         }
     }
+}
+
+fn cut_off() -> EngineError {
+    EngineError::Unreachable("the container of a helper was cut off".to_owned())
 }
