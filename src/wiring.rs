@@ -10,7 +10,7 @@ use crate::{
         credential_files::CredentialOpener,
         domain_records::NameServers,
         dumps::DumpFolder,
-        egress::Proxies,
+        egress::{Proxies, Reach},
         folders::FolderStore,
         git::Git,
         github::GithubApp,
@@ -23,7 +23,10 @@ use crate::{
         receivers::HttpReceivers,
         recipes, registries,
     },
-    config::{ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs},
+    config::{
+        ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs,
+        hosting::InstanceEgress,
+    },
     secrets::{self, Keys},
 };
 use actix_rt::ArbiterHandle;
@@ -31,7 +34,7 @@ use actors::{
     call::platform::{DefaultTemplates, Platform, Settings},
     installation::{Installation, This},
     kinds::{
-        hosting::templates::catalogue::Catalogue,
+        hosting::{names, templates::catalogue::Catalogue},
         people::accounts::{AccountClaim, Accounts},
     },
     ports::{
@@ -55,8 +58,10 @@ use contract::{
     checkouts::PaymentProvider, quotas::Quotas, releases::Target, retention::Retentions,
 };
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
+use remote::SPECIAL;
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 use store::{Change, Memory, Store as Database, StoreError};
+use url::Url;
 
 /// The platform, and the adapters that the edge uses directly.
 pub struct Wired {
@@ -122,14 +127,14 @@ fn ports(
         credential_files: Arc::new(CredentialOpener::default()),
         payments: Arc::new(payment_providers(&args.commerce)?),
         shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
-        engine: Arc::new(
-            Docker::connect(args.hosting.docker_host.as_deref())
-                .map_err(|e| e.to_string())?
-                .with_builder_base(args.builds.builder_base_image.clone()),
-        ),
+        engine: Arc::new(engine(args, keys)?),
         egress: Arc::new(
-            Proxies::open(data.join("egress"), args.builds.build_private_hosts.clone().into())
-                .map_err(|e| format!("the proxies of builds: {e}"))?,
+            Proxies::open(
+                data.join("egress"),
+                args.builds.build_private_hosts.clone().into(),
+                instances_reach(args)?,
+            )
+            .map_err(|e| format!("the proxies of builds: {e}"))?,
         ),
         machine: Arc::new(ThisMachine { data: data.clone() }),
         upstream: Arc::new(Loopback),
@@ -161,6 +166,33 @@ fn ports(
         sealer: sealer(keys)?,
         site: Arc::new(site(args, keys)?),
     })
+}
+
+/// The container engine, with walls around the networks of instances unless the operator wants none.
+fn engine(args: &ServeArgs, keys: &Keys) -> Result<Docker, String> {
+    let docker = Docker::connect(args.hosting.docker_host.as_deref()).map_err(|e| e.to_string())?;
+    let docker = docker.with_builder_base(&args.builds.builder_base_image);
+    Ok(match args.hosting.instance_egress {
+        InstanceEgress::Public => {
+            docker.with_walls(names::of_installation(&keys.application_id), SPECIAL.to_vec())
+        }
+        InstanceEgress::All => docker,
+    })
+}
+
+/// What instances reach of the inside. `None`: everything. The ports at which this service serves everybody
+/// are open to instances too.
+fn instances_reach(args: &ServeArgs) -> Result<Option<Reach>, String> {
+    if args.hosting.instance_egress == InstanceEgress::All {
+        return Ok(None);
+    }
+    let service = Url::parse(&args.network.api_url())
+        .map_err(|e| format!("the address of the service: {e}"))?;
+    let tls = args.tls.https_listen.map(|address| address.port());
+    let mut ports: Vec<u16> = service.port_or_known_default().into_iter().chain(tls).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(Some(Reach { ports, hosts: args.hosting.instance_private_hosts.clone().into() }))
 }
 
 /// What the platform knows of this installation.

@@ -38,6 +38,7 @@ mod daemons;
 mod dashboard;
 mod deployments;
 mod domains;
+mod egress;
 mod every_function;
 mod examples;
 mod fairness;

@@ -1,6 +1,7 @@
 //! Containers, and the images that they run.
 
-use clap::{Args, builder::TypedValueParser};
+use super::parse_host_and_port;
+use clap::{Args, ValueEnum, builder::TypedValueParser};
 use contract::{
     WebUrl,
     text::{ImageRepository, Slug},
@@ -47,9 +48,31 @@ pub struct HostingArgs {
     /// How many times the processors of the machine may be promised to instances, from 0.1 to 100.
     #[arg(long, env = "SVC_CPU_OVERCOMMIT", default_value_t = 16.0, value_parser = parse_overcommit)]
     pub cpu_overcommit: f64,
+    /// What instances reach. `public`: public addresses, but no port 25. `all`: whatever this machine reaches,
+    /// unless rules that you made yourself keep them from it.
+    #[arg(long, env = "SVC_INSTANCE_EGRESS", value_enum, default_value = "public")]
+    pub instance_egress: InstanceEgress,
+    /// Hosts that all instances reach although they are on the internal network, such as
+    /// mail.example.com:587, separated by commas. The default port is 443.
+    #[arg(
+        long,
+        env = "SVC_INSTANCE_PRIVATE_HOSTS",
+        value_delimiter = ',',
+        value_parser = parse_host_and_port
+    )]
+    pub instance_private_hosts: Vec<(String, u16)>,
     /// The interval between two checks of all instances, in seconds.
     #[arg(long, env = "SVC_WATCH_INTERVAL", default_value_t = 10)]
     pub watch_interval: u64,
+}
+
+/// What instances reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InstanceEgress {
+    /// Public addresses.
+    Public,
+    /// Whatever this machine reaches.
+    All,
 }
 
 /// From a second to a week.

@@ -173,7 +173,7 @@ fn host_and_port(url: &str) -> String {
 
 /// This machine's address in the engine's default network. Until its second start an engine does not
 /// name it, so the kernel is asked which address it sends from.
-fn address_for_containers() -> IpAddr {
+pub fn address_for_containers() -> IpAddr {
     let format = "{{(index .IPAM.Config 0).Subnet}}";
     let subnet = docker(&["network", "inspect", "bridge", "--format", format]);
     let network: Ipv4Addr = subnet.split('/').next().unwrap().parse().unwrap();
@@ -314,13 +314,18 @@ impl Drop for Objects {
         // The layers of recipes stay, so that the next build takes a moment.
         let sweep = "docker ps -aq --filter $F | xargs -r docker rm -fv; \
             docker network ls -q --filter $F | xargs -r docker network rm; \
+            docker ps -aq --filter $W | xargs -r docker rm -fv; \
+            docker network ls -q --filter $W | xargs -r docker network rm; \
             docker volume ls -q --filter $F | xargs -r docker volume rm; \
             docker volume ls -q --filter $C | xargs -r docker volume rm; \
             docker images --filter $F --filter 'reference=svc/recipes/*' --format '{{.Repository}}:{{.Tag}}' \
             | xargs -r docker rmi -f --no-prune; \
             docker images -q --filter $F | sort -u | xargs -r docker rmi -f";
         let caches = format!("label=svc.builds={}", self.of);
-        let _ = Command::new("sh").args(["-c", sweep]).env("F", filter).env("C", caches).output();
+        let walls = format!("label=svc.walls={}", self.of);
+        let mut sh = Command::new("sh");
+        sh.args(["-c", sweep]).env("F", filter).env("C", caches).env("W", walls);
+        let _ = sh.output();
     }
 }
 

@@ -59,7 +59,7 @@ pub enum NotDone {
 impl From<EngineError> for NotDone {
     fn from(e: EngineError) -> Self {
         match e {
-            EngineError::Unreachable(why) => NotDone::Unreachable(why),
+            EngineError::Unreachable(why) | EngineError::Exposed(why) => NotDone::Unreachable(why),
             e => NotDone::Refused(e.to_string()),
         }
     }

@@ -32,7 +32,7 @@ use crate::runtime::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use commerce::{Built, Channel, OrderProgress, PurchaseOrder, RemoteError, Shop};
-use container_engine::Engine;
+use container_engine::{Engine, WayOut};
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
     artifacts::ArtifactKind,
@@ -134,6 +134,10 @@ impl Egress for Unavailable {
     /// A door that leads nowhere: the model of the engine does not look at it.
     fn open(&self) -> Result<Box<dyn Door>, PortError> {
         Ok(Box::new(Unavailable))
+    }
+
+    fn of_instances(&self) -> BoxFuture<'_, Option<WayOut>> {
+        Box::pin(async { None })
     }
 }
 

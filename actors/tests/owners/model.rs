@@ -122,7 +122,7 @@ impl World {
         let (Some(Effect::Reconcile), state) = (kept.pending(), kept.state) else { return };
         self.now = self.now.max(self.due);
         if outcome == Fate::Unreachable {
-            return self.take(Input::Outcome(Outcome::Unreachable));
+            return self.take(Input::Outcome(Outcome::Waits("the engine")));
         }
         let observation = self.observation();
         let action = plan(&state, &observation, self.now);

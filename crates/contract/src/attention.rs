@@ -17,6 +17,8 @@ pub enum AttentionReason {
     ClockJumped,
     /// The container engine does not answer.
     EngineUnreachable,
+    /// What instances reach is not restricted, so none is started.
+    EgressOpen,
     /// An actor panicked too often, and waits for a restart.
     ActorGaveUp,
     /// An actor has handled one message for too long.
@@ -55,6 +57,7 @@ impl AttentionReason {
             AttentionReason::DiskNearlyFull => "Disk nearly full",
             AttentionReason::ClockJumped => "Clock jumped",
             AttentionReason::EngineUnreachable => "Engine unreachable",
+            AttentionReason::EgressOpen => "Open egress",
             AttentionReason::ActorGaveUp => "Parked actor",
             AttentionReason::ActorStuck => "Stuck actor",
             AttentionReason::CheckoutNotSettled => "Unsettled payment",

@@ -88,7 +88,7 @@ tones! {
     AttentionReason {
         Warn: DiskNearlyFull | ClockJumped | BackupNotVerified | InstanceOutdated
             | CredentialExpiring | Orphans,
-        Bad: StoreReadOnly | EngineUnreachable | ActorGaveUp | ActorStuck | CheckoutNotSettled
+        Bad: StoreReadOnly | EngineUnreachable | EgressOpen | ActorGaveUp | ActorStuck | CheckoutNotSettled
             | CrashLoop | InstanceFailed | WorkStuck | WorkFailed | PublicationFailed | BackupFailed
             | CertificateFailing,
     }

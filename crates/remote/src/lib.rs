@@ -19,7 +19,7 @@ pub use http::{Http, RemoteResponse, Repeat, WITHIN, quotation};
 #[cfg(feature = "http")]
 pub use look_up::look_up;
 #[cfg(feature = "http")]
-pub use network::{NoAddress, PrivateHosts, is_public};
+pub use network::{NoAddress, PrivateHosts, SPECIAL, is_public};
 
 use std::time::Duration;
 

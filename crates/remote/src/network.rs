@@ -2,7 +2,7 @@
 //! that an operator allows.
 
 use crate::look_up;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Hosts and ports that may lie on the internal network.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,19 @@ impl PrivateHosts {
     /// The ports of this machine's 127.0.0.1 among them.
     pub fn ports_of_loopback(&self) -> Vec<u16> {
         self.0.iter().filter(|(host, _)| host == "127.0.0.1").map(|(_, port)| *port).collect()
+    }
+
+    /// The addresses of all of them. A host that nobody knows has none.
+    pub async fn all(&self) -> Vec<SocketAddr> {
+        let mut all = Vec::new();
+        for (host, port) in &self.0 {
+            let bare = host.trim_start_matches('[').trim_end_matches(']');
+            let found = look_up(bare).await.unwrap_or_default();
+            all.extend(found.into_iter().map(|address| SocketAddr::new(address, *port)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// The addresses of a host that others may make the service connect to. The addresses of this machine
@@ -88,37 +101,54 @@ fn is_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Whether an address is on the public internet: not loopback, private, link-local, shared,
-/// documentation, benchmark, multicast or reserved (RFC 6890, RFC 9637). An IPv4 address inside of an
-/// IPv6 one is judged as what it is, or refused.
+/// The networks that are not on the public internet, each an address and the bits that count: loopback,
+/// private, link-local, shared, documentation, benchmark, multicast and reserved (RFC 6890, RFC 9637).
+pub const SPECIAL: [(IpAddr, u8); 20] = [
+    v4([0, 0, 0, 0], 8),
+    v4([10, 0, 0, 0], 8),
+    v4([100, 64, 0, 0], 10),
+    v4([127, 0, 0, 0], 8),
+    v4([169, 254, 0, 0], 16),
+    v4([172, 16, 0, 0], 12),
+    v4([192, 0, 0, 0], 24),
+    v4([192, 0, 2, 0], 24),
+    v4([192, 168, 0, 0], 16),
+    v4([198, 18, 0, 0], 15),
+    v4([198, 51, 100, 0], 24),
+    v4([203, 0, 113, 0], 24),
+    v4([224, 0, 0, 0], 3),
+    // 2000::/3 is the allocated space. It contains documentation addresses and tunnels to IPv4.
+    v6(0, 0, 3),
+    v6(0x4000, 0, 2),
+    v6(0x8000, 0, 1),
+    v6(0x2001, 0, 23),
+    v6(0x2001, 0xdb8, 32),
+    v6(0x2002, 0, 16),
+    v6(0x3fff, 0, 20),
+];
+
+const fn v4([a, b, c, d]: [u8; 4], bits: u8) -> (IpAddr, u8) {
+    (IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits)
+}
+
+const fn v6(first: u16, second: u16, bits: u8) -> (IpAddr, u8) {
+    (IpAddr::V6(Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0)), bits)
+}
+
+/// Whether an address is on the public internet. An IPv4 address inside of an IPv6 one is judged as what it
+/// is, or refused.
 pub fn is_public(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(a) => {
-            let [first, second, third, _] = a.octets();
-            let special = matches!(
-                (first, second, third),
-                (0 | 10 | 127 | 224.., _, _)
-                    | (100, 64..=127, _)
-                    | (169, 254, _)
-                    | (172, 16..=31, _)
-                    | (192, 168, _)
-                    | (192, 0, 0 | 2)
-                    | (198, 18..=19, _)
-                    | (198, 51, 100)
-                    | (203, 0, 113)
-            );
-            !special
-        }
-        // 2000::/3 is the allocated space. It contains documentation addresses and tunnels to IPv4.
-        IpAddr::V6(a) => {
-            let [first, second, ..] = a.segments();
-            (0x2000..=0x3fff).contains(&first)
-                && !matches!(
-                    (first, second),
-                    (0x2001, 0x0..=0x1ff | 0xdb8) | (0x2002, _) | (0x3fff, 0x0..=0xfff)
-                )
-        }
-    }
+    let address = address.to_canonical();
+    !SPECIAL.iter().any(|(network, bits)| contains(*network, *bits, address))
+}
+
+fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
+    let differ = match (network, address) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => u128::from(a.to_bits() ^ b.to_bits()) << 96,
+        (IpAddr::V6(a), IpAddr::V6(b)) => a.to_bits() ^ b.to_bits(),
+        _ => return false,
+    };
+    differ.leading_zeros() >= u32::from(bits)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The way out of isolated builds: a proxy for HTTP on a Unix socket, one for each build.
+//! The way out of isolated builds, a proxy for HTTP on a Unix socket, one for each build; and the exceptions for
+//! instances.
 //!
 //! The proxy looks each host up once and connects to an address that it has checked, so a name whose
 //! answer changes gains nothing.
@@ -9,7 +10,8 @@ use actors::ports::{
     PortError,
     egress::{Door, Egress},
 };
-use container_engine::PROXY_PORT;
+use container_engine::{PROXY_PORT, WayOut};
+use futures_util::future::BoxFuture;
 use proxy::Proxy;
 use remote::PrivateHosts;
 use std::{
@@ -31,11 +33,24 @@ const SETTING: &str = "SVC_BUILD_PRIVATE_HOSTS";
 pub struct Proxies {
     folder: PathBuf,
     private_hosts: Arc<PrivateHosts>,
+    instances: Option<Reach>,
+}
+
+/// What instances reach of the inside.
+pub struct Reach {
+    /// TCP ports of this machine.
+    pub ports: Vec<u16>,
+    pub hosts: PrivateHosts,
 }
 
 impl Proxies {
-    /// Removes what an earlier process left.
-    pub fn open(folder: PathBuf, private_hosts: PrivateHosts) -> io::Result<Proxies> {
+    /// Removes what an earlier process left. The proxies lead to `private_hosts`; `instances` are no matter
+    /// of theirs.
+    pub fn open(
+        folder: PathBuf,
+        private_hosts: PrivateHosts,
+        instances: Option<Reach>,
+    ) -> io::Result<Proxies> {
         if private_hosts.contains("127.0.0.1", PROXY_PORT) {
             return Err(io::Error::other(format!(
                 "port {PROXY_PORT} of 127.0.0.1 in {SETTING} is that of the proxy in a build; let yours \
@@ -47,7 +62,8 @@ impl Proxies {
         }
         fs::create_dir_all(&folder)?;
         // The daemon needs a path that is the same wherever it runs.
-        Ok(Proxies { folder: folder.canonicalize()?, private_hosts: Arc::new(private_hosts) })
+        let (folder, private_hosts) = (folder.canonicalize()?, Arc::new(private_hosts));
+        Ok(Proxies { folder, private_hosts, instances })
     }
 
     fn listen(&self) -> io::Result<(tempfile::TempDir, UnixListener)> {
@@ -73,6 +89,13 @@ impl Egress for Proxies {
         let proxy = Arc::new(Proxy::new(self.private_hosts.clone()));
         let serving = tokio::spawn(proxy.clone().serve(listener)).abort_handle();
         Ok(Box::new(Open { folder, proxy, serving }))
+    }
+
+    fn of_instances(&self) -> BoxFuture<'_, Option<WayOut>> {
+        Box::pin(async {
+            let Reach { ports, hosts } = self.instances.as_ref()?;
+            Some(WayOut { ports: ports.clone(), peers: hosts.all().await })
+        })
     }
 }
 

@@ -76,6 +76,7 @@ impl Actor for InstanceReconciler {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
+        ctx.spawn(keep_walls(self.world.clone(), self.intervals.round).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
 }
@@ -176,6 +177,19 @@ async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]
             let key = metrics::HourlyMetrics::key(*id, sample.at);
             world.store.note(Change::new().merge::<metrics::HourlyMetrics>(&key, sample));
         }
+    }
+}
+
+/// Raises the walls around instances, and makes sure at each interval that they stand. Apart from the
+/// rounds: the image of the helpers may have to be made first.
+async fn keep_walls(world: Arc<World>, every: Duration) {
+    loop {
+        let raised = match world.ports.egress.of_instances().await {
+            Some(way_out) => world.ports.engine.raise_walls(&way_out).await,
+            None => Ok(()),
+        };
+        world.engine_health.set_egress(raised);
+        world.ports.clock.sleep(every).await;
     }
 }
 

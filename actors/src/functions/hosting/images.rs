@@ -28,7 +28,7 @@ fn unresolved(field: &str, reference: &str, e: EngineError) -> Fault {
         | EngineError::Missing(why) => {
             Fault::invalid(field, format!("the registry has no {reference}: {why}"))
         }
-        e @ (EngineError::Unreachable(_) | EngineError::Conflict(_)) => {
+        e @ (EngineError::Unreachable(_) | EngineError::Exposed(_) | EngineError::Conflict(_)) => {
             tracing::warn!(reference, error = %e, "a reference was not resolved");
             Fault::Unavailable("the container engine or the registry")
         }

@@ -10,7 +10,7 @@ use contract::{
     checkouts::{Checkout, CheckoutState},
     credentials::Credential,
     deployments::{Deployment, DeploymentState},
-    endpoint::ClockCheck,
+    endpoint::{ClockCheck, EgressCheck},
     instances::InstanceState,
     operators::{
         Actor, ActorState, Attention, AttentionAction as Act, AttentionReason as Why, DiskUsage,
@@ -43,6 +43,8 @@ pub struct Facts {
     pub engine_away: Option<Timestamp>,
     /// Whether the clock runs evenly.
     pub clock: ClockCheck,
+    /// Whether instances reach only what they may.
+    pub egress: EgressCheck,
     /// Containers that belong to no instance.
     pub orphans: u64,
     /// The actors that are not well, or were restarted.
@@ -173,6 +175,11 @@ fn machine(facts: &Facts) -> Vec<Attention> {
         let detail = "The container engine does not answer; the log says why.";
         let away = entry(Why::EngineUnreachable, detail, Act::CheckMachine);
         list.push(Attention { since: Some(since), ..away });
+    }
+    if !facts.egress.ok {
+        let detail =
+            "What instances reach is not restricted, so none is started; the log says why.";
+        list.push(entry(Why::EgressOpen, detail, Act::CheckMachine));
     }
     if facts.orphans > 0 {
         let detail = format!(

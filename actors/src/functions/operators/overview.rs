@@ -33,7 +33,10 @@ use crate::{
 };
 use contract::{
     Fault, InstanceId, Serves, Timestamp,
-    endpoint::{ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck},
+    endpoint::{
+        ActorsCheck, Checks, ClockCheck, EgressCheck, EngineCheck, Readiness, ReadyState,
+        StoreCheck,
+    },
     image_builds::BuildJobState,
     operators::{Actor, ActorCount, ActorState, GetOverview, Overview, StoreUsage},
 };
@@ -56,6 +59,7 @@ impl Serves<GetOverview> for Platform {
             disk,
             engine_away: readiness.checks.engine.since,
             clock: readiness.checks.clock.clone(),
+            egress: readiness.checks.egress.clone(),
             orphans: readiness.checks.engine.orphans,
             actors: troubled,
             checkouts: read(unsettled, |id, seen| checkouts::view(id, &seen.state))?,
@@ -122,7 +126,15 @@ pub fn readiness(world: &World, now: Timestamp) -> Readiness {
     let actors_ok = gave_up == 0 && stuck == 0;
     let clock = clock_check(world);
     let engine = world.engine_health.status();
-    let status = match (&flush, actors_ok && clock.ok && engine.unreachable.is_none()) {
+    // The reason names programs and addresses of this machine: only the log has it.
+    let egress = EgressCheck {
+        ok: engine.exposed.is_none(),
+        error: engine
+            .exposed
+            .map(|_| "what instances reach is not restricted; the log says why".into()),
+    };
+    let is_well = actors_ok && clock.ok && egress.ok && engine.unreachable.is_none();
+    let status = match (&flush, is_well) {
         _ if world.is_stopping() || !engine.checked => ReadyState::Starting,
         (Err(_), _) => ReadyState::Starting,
         (Ok(_), true) => ReadyState::Ready,
@@ -143,6 +155,7 @@ pub fn readiness(world: &World, now: Timestamp) -> Readiness {
                 orphans: engine.orphans,
             },
             clock,
+            egress,
         },
         version: env!("CARGO_PKG_VERSION").into(),
         uptime_ms: now.since(world.started_at).as_millis() as u64,

@@ -16,6 +16,8 @@ pub struct EngineStatus {
     pub observed_all: bool,
     /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
+    /// Why containers would reach what they may not.
+    pub exposed: Option<String>,
     /// Containers with our label that no record names.
     pub orphans: u64,
     /// What the engine last said about itself and its machine.
@@ -59,6 +61,19 @@ impl EngineHealth {
         if self.lock().unreachable.take().is_some() {
             tracing::info!("the container engine answers again");
         }
+    }
+
+    pub(crate) fn set_egress(&self, raised: Result<(), EngineError>) {
+        let exposed = raised.err().map(|why| why.to_string());
+        let mut status = self.lock();
+        match (&status.exposed, &exposed) {
+            (before, Some(why)) if before.as_ref() != Some(why) => {
+                tracing::error!(error = why, "what instances reach is not restricted");
+            }
+            (Some(_), None) => tracing::info!("what instances reach is restricted again"),
+            _ => {}
+        }
+        status.exposed = exposed;
     }
 
     pub(crate) fn set_observed_all(&self, drifted: u64) {

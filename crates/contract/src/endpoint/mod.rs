@@ -17,7 +17,7 @@ pub mod uploads;
 
 pub use declaration::*;
 pub use operators::{
-    ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck,
+    ActorsCheck, Checks, ClockCheck, EgressCheck, EngineCheck, Readiness, ReadyState, StoreCheck,
 };
 pub use uploads::{
     BuildOfRunner, CreateUploadUrl, DeclaredProvenance, FinalizeArtifact, FinalizeRequest,

@@ -93,6 +93,26 @@ pub struct Checks {
     /// Whether the clock jumped.
     #[serde(default)]
     pub clock: ClockCheck,
+    /// Whether instances reach only what they may.
+    #[serde(default)]
+    pub egress: EgressCheck,
+}
+
+/// What instances reach.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EgressCheck {
+    /// Whether the walls around instances stand, or an operator has chosen to go without. While they do
+    /// not stand, no instance is started.
+    pub ok: bool,
+    /// Why they do not stand.
+    pub error: Option<String>,
+}
+
+impl Default for EgressCheck {
+    fn default() -> Self {
+        EgressCheck { ok: true, error: None }
+    }
 }
 
 /// The state of the clock.

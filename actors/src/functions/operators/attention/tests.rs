@@ -97,6 +97,7 @@ fn the_most_urgent_comes_first_and_each_trouble_once() {
         store_refuses: true,
         disk: Some(DiskUsage { bytes: 100 << 30, free_bytes: 9 << 30 }),
         engine_away: Some(now()),
+        egress: EgressCheck { ok: false, error: None },
         orphans: 2,
         actors: vec![
             actor(1, ActorState::Restarting, LOOP, Duration::ZERO),
@@ -113,6 +114,7 @@ fn the_most_urgent_comes_first_and_each_trouble_once() {
             whole(Why::StoreReadOnly, Act::CheckMachine),
             whole(Why::DiskNearlyFull, Act::CheckMachine),
             whole(Why::EngineUnreachable, Act::CheckMachine),
+            whole(Why::EgressOpen, Act::CheckMachine),
             about(Why::ActorGaveUp, "actor 3", Act::RestartActor),
             about(Why::ActorStuck, "actor 2", Act::CheckMachine),
             about(Why::CrashLoop, "actor 1", Act::RestartActor),
@@ -122,10 +124,10 @@ fn the_most_urgent_comes_first_and_each_trouble_once() {
     );
     let list = decide(&facts, now());
     assert_eq!(
-        list[3].detail,
+        list[4].detail,
         "The backup schedule panicked too often and waits for a restart. It said: no room"
     );
-    assert_eq!(list[4].since, Some(now() - Duration::from_secs(90)));
+    assert_eq!(list[5].since, Some(now() - Duration::from_secs(90)));
 }
 
 #[test]

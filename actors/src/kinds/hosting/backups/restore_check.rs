@@ -76,7 +76,7 @@ pub(super) async fn begin(
     match up(&spec, id, world).await {
         Ok(Ok(())) => Ok(Ok(running)),
         Ok(Err(why)) => Ok(Err(why)),
-        Err(EngineError::Unreachable(why)) => Err(Retry(why)),
+        Err(EngineError::Unreachable(why) | EngineError::Exposed(why)) => Err(Retry(why)),
         Err(e) => Ok(Err(e.to_string())),
     }
 }

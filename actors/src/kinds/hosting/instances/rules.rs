@@ -157,8 +157,8 @@ pub enum Effect {
 
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The engine or a registry does not answer.
-    Unreachable,
+    /// Nothing can be done until this comes, for a person.
+    Waits(&'static str),
     Reconciled {
         observation: Observation,
         action: Action,

@@ -4,10 +4,7 @@
 //! process, so it ends with this process and with its machine, and the daemon then removes the container
 //! and its unnamed volumes by itself. What goes wrong with that, the next look finds.
 
-use super::{
-    Helpers,
-    in_use::Taken,
-};
+use super::{Helpers, in_use::Taken};
 use crate::{
     EngineError, Labels,
     docker::{

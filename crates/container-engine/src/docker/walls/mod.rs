@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use std::{net::IpAddr, time::Duration};
 use tokio::{sync::Mutex, time::timeout};
 
-/// Label: the installation that a container or a network of the walls belongs to.
+/// Label: whose walls a container or a network is for.
 const LABEL: &str = "svc.walls";
 /// How long a network waits for the walls, which may have to be raised first.
 const RAISED_WITHIN: Duration = Duration::from_secs(60);
@@ -101,7 +101,8 @@ impl Walls {
 
     /// The labels of the walls' own objects.
     fn own(&self) -> Labels {
-        Labels::from([(LABEL.to_owned(), self.tag.clone())])
+        let whose: Vec<&str> = self.labels.values().map(String::as_str).collect();
+        Labels::from([(LABEL.to_owned(), whose.join(" "))])
     }
 
     /// Checks that the walls stand around a network with these labels, and sets their rules again.
@@ -152,7 +153,7 @@ impl Walls {
     async fn begin(&self, docker: &Docker, way_out: &WayOut) -> Result<Standing, EngineError> {
         let (helpers, own) = (&docker.helpers, self.own());
         tether::remove_others(helpers, &own).await?;
-        let image = helpers.image(None).await?;
+        let image = helpers.image(None).await.map_err(fallen)?;
         let resolvers = said(helpers, &image, bodies::resolvers(&image, &own)).await?;
         let resolvers: Vec<IpAddr> =
             resolvers.split_whitespace().filter_map(|address| address.parse().ok()).collect();

@@ -48,7 +48,7 @@ pub(in crate::kinds::hosting::instances) fn apply(
 ) -> Step<Instances> {
     let mut instance = before.clone();
     let pause = match outcome {
-        Outcome::Unreachable => instance.apply_unreachable(now),
+        Outcome::Waits(what) => instance.apply_wait(what, now),
         Outcome::Building { observation, role, generation, job, progress } => {
             instance.resume_deadlines(now);
             instance.apply_observation(&observation);
@@ -84,13 +84,12 @@ impl Instance {
     /// An unreachable engine does not fail an instance: it keeps its state and waits. An instance
     /// at rest has nothing to wait for; the instance reconciler observes it when the engine
     /// answers.
-    fn apply_unreachable(&mut self, now: Timestamp) -> Option<Duration> {
+    fn apply_wait(&mut self, what: &str, now: Timestamp) -> Option<Duration> {
         if !self.is_in_transition() {
             return None;
         }
         let since = *self.unreachable_since.get_or_insert(now);
-        self.last_error =
-            Some("it waits for the container engine or a registry, which does not answer".into());
+        self.last_error = Some(format!("it waits for {what}"));
         let (shortest, longest) = UNREACHABLE_PAUSE;
         Some((now.since(since) / 4).clamp(shortest, longest))
     }

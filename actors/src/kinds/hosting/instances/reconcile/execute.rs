@@ -45,7 +45,7 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
     let instance = &kept.state;
     let observation = match observe(&world, id, instance).await {
         Ok(observation) => observation,
-        Err(e) => return Ok(unreachable(instance, e.to_string())),
+        Err(e) => return Ok(unreachable(&world, instance, e.to_string())),
     };
     let action = plan(instance, &observation, world.ports.clock.now());
     let executor = Executor { id, instance, observation: &observation, world: &world };
@@ -56,7 +56,7 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
         }
         Ok(Done::Resolved(image)) => Ok(Some(image)),
         Ok(Done::Executed) => Ok(None),
-        Err(NotDone::Unreachable(why)) => return Ok(unreachable(instance, why)),
+        Err(NotDone::Unreachable(why)) => return Ok(unreachable(&world, instance, why)),
         Err(NotDone::Refused(why)) => Err(why),
     };
     let log = executor.output(&action, result.is_err()).await;
@@ -64,9 +64,13 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
 }
 
 /// Only operators see the engine's own message: it describes the inside of this machine.
-fn unreachable(instance: &Instance, why: String) -> Outcome {
+fn unreachable(world: &World, instance: &Instance, why: String) -> Outcome {
     tracing::warn!(name = %instance.name, why, "the container engine did not serve an instance");
-    Outcome::Unreachable
+    Outcome::Waits(if world.engine_health.status().exposed.is_some() {
+        "an operator: this machine does not keep instances from its internal network"
+    } else {
+        "the container engine or a registry, which does not answer"
+    })
 }
 
 /// What came of an action.
