@@ -9,7 +9,7 @@ use super::{Docker, daemon::Daemon};
 use crate::{BuildEvent, EngineError};
 use in_use::InUse;
 use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc::Sender};
+use tokio::sync::mpsc::Sender;
 
 /// Where the lines of a build go.
 pub(super) type Sends = Sender<Result<BuildEvent, EngineError>>;
@@ -22,7 +22,7 @@ pub(super) struct Helpers {
     base: String,
     pub containers: InUse,
     /// Held while their image is looked for or made.
-    making: Arc<Mutex<()>>,
+    making: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Helpers {

@@ -23,7 +23,7 @@ use data_encoding::BASE32_NOPAD;
 use rules::{ELSEWHERE, Facts};
 use sha2::{Digest, Sha256};
 use std::{net::IpAddr, time::Duration};
-use tokio::{sync::Mutex, time::timeout};
+use tokio::time::timeout;
 
 /// Label: whose walls a container or a network is for.
 const LABEL: &str = "svc.walls";
@@ -42,7 +42,7 @@ pub(super) struct Walls {
     closed: Vec<(IpAddr, u8)>,
     /// Made of the labels. In the names of the bridges and of the table.
     tag: String,
-    state: Mutex<State>,
+    state: tokio::sync::Mutex<State>,
 }
 
 enum State {
@@ -67,7 +67,8 @@ impl Docker {
     #[must_use]
     pub fn with_walls(mut self, labels: Labels, closed: Vec<(IpAddr, u8)>) -> Docker {
         let tag = short(labels.iter().flat_map(|(name, value)| [name, value]), 6);
-        self.walls = Some(Walls { labels, closed, tag, state: Mutex::new(State::Unknown) });
+        self.walls =
+            Some(Walls { labels, closed, tag, state: tokio::sync::Mutex::new(State::Unknown) });
         self
     }
 }
