@@ -180,8 +180,8 @@ fn engine(args: &ServeArgs, keys: &Keys) -> Result<Docker, String> {
     })
 }
 
-/// What instances reach of the inside. `None`: everything. The ports at which this service serves everybody
-/// are open to instances too.
+/// What instances reach of the inside. `None`: everything. Where this service serves everybody, it serves
+/// instances too.
 fn instances_reach(args: &ServeArgs) -> Result<Option<Reach>, String> {
     if args.hosting.instance_egress == InstanceEgress::All {
         return Ok(None);
@@ -189,10 +189,10 @@ fn instances_reach(args: &ServeArgs) -> Result<Option<Reach>, String> {
     let service = Url::parse(&args.network.api_url())
         .map_err(|e| format!("the address of the service: {e}"))?;
     let tls = args.tls.https_listen.map(|address| address.port());
-    let mut ports: Vec<u16> = service.port_or_known_default().into_iter().chain(tls).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    Ok(Some(Reach { ports, hosts: args.hosting.instance_private_hosts.clone().into() }))
+    let ports = service.port_or_known_default().into_iter().chain(tls);
+    let host = service.host_str().unwrap_or_default();
+    let own = ports.map(|port| (host.to_owned(), port));
+    Ok(Some(Reach::new(own.chain(args.hosting.instance_private_hosts.iter().cloned()))))
 }
 
 /// What the platform knows of this installation.

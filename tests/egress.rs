@@ -10,12 +10,14 @@ use crate::{
 use serde_json::{Value, json};
 use std::net::TcpListener;
 
-/// Whether a program in the container connects to this address.
+/// Whether a program in the container connects to this address. If not, the rules refused it.
 fn reaches(container: &str, address: &str) -> bool {
     let (host, port) = address.rsplit_once(':').unwrap();
     let connect =
-        format!("timeout 5 bash -c 'exec 3<>/dev/tcp/{host}/{port}' 2>&1 && echo yes || echo no");
-    docker(&["exec", container, "bash", "-c", &connect]).ends_with("yes")
+        format!("timeout 5 bash -c 'exec 3<>/dev/tcp/{host}/{port}' 2>&1 && echo yes || true");
+    let said = docker(&["exec", container, "bash", "-c", &connect]);
+    assert!(said.ends_with("yes") || said.contains("No route to host"), "{address}: {said}");
+    said.ends_with("yes")
 }
 
 /// The name of the container of a service of an instance.
@@ -118,6 +120,9 @@ fn where_the_walls_cannot_be_raised_no_instance_starts() {
     let attention = overview["attention"].as_array().unwrap();
     assert!(attention.iter().any(|entry| entry["reason"] == "egressOpen"), "{overview}");
     assert!(service.log().contains("127.0.0.1:1/nobody:1"));
+    let doctor = service.cli_with(&["doctor", "--json"], &[("SVC_API_URL", &service.url)], "");
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(said.contains("egress (what instances reach is not restricted"), "{said}");
 
     // The operator has rules of their own.
     service.stop();

@@ -182,8 +182,9 @@ impl CertificateAuthority for Acme {
     ) -> Result<Issued, NotIssued> {
         let account = self.account(credentials).await?;
         let mut at = account.order(order.url.clone()).await.map_err(not_issued)?;
+        // The authority may look once more until it has issued.
+        let mut shown = Vec::new();
         if at.state().status == OrderStatus::Pending {
-            let mut shown = Vec::new();
             let mut authorizations = at.authorizations();
             while let Some(authorization) = authorizations.next().await {
                 let authorization = authorization.map_err(not_issued)?;

@@ -118,20 +118,6 @@ impl Authority {
         }
     }
 
-    /// Keeps it from doing anything until [`Authority::go_on`].
-    pub fn pause(&self) {
-        self.signal("-STOP");
-    }
-
-    pub fn go_on(&self) {
-        self.signal("-CONT");
-    }
-
-    fn signal(&self, name: &str) {
-        let process = self.issuer.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([name, &process]).status().unwrap().success());
-    }
-
     /// The settings of a service that obtains its certificates here.
     pub fn settings(&self) -> [(&'static str, String); 2] {
         let root = self.folder.path().join("cert.pem");

@@ -1,18 +1,17 @@
 //! What isolated builds and instances reach.
 
 use super::PortError;
-use container_engine::WayOut;
 use futures_util::future::BoxFuture;
-use std::path::Path;
+use std::{net::SocketAddr, path::Path};
 
 /// Opens doors to the internet.
 pub trait Egress: Send + Sync {
     /// Opens a door for a build. It leads to public addresses, and to the hosts that an operator allows.
     fn open(&self) -> Result<Box<dyn Door>, PortError>;
 
-    /// What instances reach apart from public addresses, as it is now. `None`: the operator chose to let
-    /// them reach all that this machine reaches.
-    fn of_instances(&self) -> BoxFuture<'_, Option<WayOut>>;
+    /// The addresses of the inside that instances reach, as they are now. `None`: the operator chose to let
+    /// instances reach all that this machine reaches.
+    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<SocketAddr>>>;
 }
 
 /// A proxy for one build. Dropping the door closes it, with all connections through it.

@@ -32,7 +32,7 @@ use crate::runtime::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use commerce::{Built, Channel, OrderProgress, PurchaseOrder, RemoteError, Shop};
-use container_engine::{Engine, WayOut};
+use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
     artifacts::ArtifactKind,
@@ -136,7 +136,7 @@ impl Egress for Unavailable {
         Ok(Box::new(Unavailable))
     }
 
-    fn of_instances(&self) -> BoxFuture<'_, Option<WayOut>> {
+    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<std::net::SocketAddr>>> {
         Box::pin(async { None })
     }
 }

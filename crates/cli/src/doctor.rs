@@ -7,7 +7,7 @@ use crate::{
 use contract::{
     AppId, ArtifactId, Id, ReleaseId,
     artifacts::GetArtifacts,
-    endpoint::{FinalizeRequest, ReadyState},
+    endpoint::{Checks, FinalizeRequest, ReadyState},
     instance_helpers::GetInstanceDetails,
     instances::{InstanceKind, Service},
     page::Limit,
@@ -97,6 +97,23 @@ fn bad(check: &str, problem: impl Into<String>, fix: impl Into<String>) -> Findi
     finding(check, Severity::Error, problem, fix)
 }
 
+/// The parts of a service that are not well, with the reason where it says one.
+fn unwell(checks: &Checks) -> String {
+    let Checks { store, actors, engine, clock, egress } = checks;
+    let parts = [
+        ("store", store.ok, &None),
+        ("actors", actors.ok, &None),
+        ("engine", engine.ok, &engine.error),
+        ("clock", clock.ok, &None),
+        ("egress", egress.ok, &egress.error),
+    ];
+    let unwell = parts.into_iter().filter(|(_, ok, _)| !ok).map(|(part, _, why)| match why {
+        Some(why) => format!("{part} ({why})"),
+        None => part.to_owned(),
+    });
+    unwell.collect::<Vec<_>>().join(", ")
+}
+
 fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     let client = cx.client()?;
     let url = client.api_url();
@@ -106,8 +123,8 @@ fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Fa
         }
         Ok(readiness) => findings.push(doubtful(
             "service",
-            format!("{url} is {}", word(&readiness.status)),
-            "its /readyz says which part is not well",
+            format!("{url} is {}: {}", word(&readiness.status), unwell(&readiness.checks)),
+            "tell an operator of the service",
         )),
         Err(failure) => {
             findings.push(doubtful("service", failure.to_string(), failure.hint()));

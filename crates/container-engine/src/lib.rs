@@ -66,16 +66,6 @@ pub struct About {
     pub cpus: u32,
 }
 
-/// What containers behind walls may reach, apart from each other on one network, name servers and public
-/// addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WayOut {
-    /// TCP ports of the engine's machine, at each of its addresses.
-    pub ports: Vec<u16>,
-    /// Other addresses, with their TCP ports.
-    pub peers: Vec<SocketAddr>,
-}
-
 /// All objects that carry the labels, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inventory {
@@ -189,8 +179,9 @@ pub trait Engine: Send + Sync {
     /// Raises the walls around the networks that the implementation was told to wall, or makes sure that
     /// they stand. Until that was done, and after it failed, no such network is ensured.
     ///
-    /// [`EngineError::Exposed`]: containers there would reach more than they may.
-    async fn raise_walls(&self, way_out: &WayOut) -> Result<(), EngineError>;
+    /// Containers there reach each other on one network, name servers, public addresses, and these
+    /// addresses over TCP. [`EngineError::Exposed`]: they would reach more.
+    async fn raise_walls(&self, peers: &[SocketAddr]) -> Result<(), EngineError>;
 
     /// Removes a network. [`EngineError::Refused`] while containers are on it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;

@@ -44,19 +44,6 @@ impl PrivateHosts {
         self.0.iter().filter(|(host, _)| host == "127.0.0.1").map(|(_, port)| *port).collect()
     }
 
-    /// The addresses of all of them. A host that nobody knows has none.
-    pub async fn all(&self) -> Vec<SocketAddr> {
-        let mut all = Vec::new();
-        for (host, port) in &self.0 {
-            let bare = host.trim_start_matches('[').trim_end_matches(']');
-            let found = look_up(bare).await.unwrap_or_default();
-            all.extend(found.into_iter().map(|address| SocketAddr::new(address, *port)));
-        }
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
     /// The addresses of a host that others may make the service connect to. The addresses of this machine
     /// do not count as public: what listens there may be meant for this machine only. `setting` is the
     /// name of the setting that holds these hosts.
@@ -102,12 +89,15 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 }
 
 /// The networks that are not on the public internet, each an address and the bits that count: loopback,
-/// private, link-local, shared, documentation, benchmark, multicast and reserved (RFC 6890, RFC 9637).
-pub const SPECIAL: [(IpAddr, u8); 20] = [
+/// private, link-local, shared, documentation, benchmark, multicast and reserved (RFC 6890, RFC 9637), and
+/// what a cloud serves to its machines.
+pub const SPECIAL: [(IpAddr, u8); 21] = [
     v4([0, 0, 0, 0], 8),
     v4([10, 0, 0, 0], 8),
     v4([100, 64, 0, 0], 10),
     v4([127, 0, 0, 0], 8),
+    // Azure's services for its machines are at a public address.
+    v4([168, 63, 129, 16], 32),
     v4([169, 254, 0, 0], 16),
     v4([172, 16, 0, 0], 12),
     v4([192, 0, 0, 0], 24),
@@ -163,6 +153,7 @@ mod tests {
             "172.17.0.1",
             "192.168.1.1",
             "169.254.169.254",
+            "168.63.129.16",
             "100.64.0.1",
             "0.0.0.0",
             "224.0.0.1",

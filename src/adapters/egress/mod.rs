@@ -5,18 +5,22 @@
 //! answer changes gains nothing.
 
 mod proxy;
+mod reach;
+
+pub use reach::Reach;
 
 use actors::ports::{
     PortError,
     egress::{Door, Egress},
 };
-use container_engine::{PROXY_PORT, WayOut};
+use container_engine::PROXY_PORT;
 use futures_util::future::BoxFuture;
 use proxy::Proxy;
 use remote::PrivateHosts;
 use std::{
     fs::{self, File, Permissions},
     io,
+    net::SocketAddr,
     os::{
         fd::AsRawFd,
         unix::{fs::PermissionsExt, net::UnixListener},
@@ -34,13 +38,6 @@ pub struct Proxies {
     folder: PathBuf,
     private_hosts: Arc<PrivateHosts>,
     instances: Option<Reach>,
-}
-
-/// What instances reach of the inside.
-pub struct Reach {
-    /// TCP ports of this machine.
-    pub ports: Vec<u16>,
-    pub hosts: PrivateHosts,
 }
 
 impl Proxies {
@@ -91,11 +88,8 @@ impl Egress for Proxies {
         Ok(Box::new(Open { folder, proxy, serving }))
     }
 
-    fn of_instances(&self) -> BoxFuture<'_, Option<WayOut>> {
-        Box::pin(async {
-            let Reach { ports, hosts } = self.instances.as_ref()?;
-            Some(WayOut { ports: ports.clone(), peers: hosts.all().await })
-        })
+    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<SocketAddr>>> {
+        Box::pin(async { Some(self.instances.as_ref()?.addresses().await) })
     }
 }
 

@@ -185,11 +185,13 @@ async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]
 async fn keep_walls(world: Arc<World>, every: Duration) {
     loop {
         let raised = match world.ports.egress.of_instances().await {
-            Some(way_out) => world.ports.engine.raise_walls(&way_out).await,
+            Some(peers) => world.ports.engine.raise_walls(&peers).await,
             None => Ok(()),
         };
+        // An attempt makes containers.
+        let pause = if raised.is_ok() { every } else { every * 3 };
         world.engine_health.set_egress(raised);
-        world.ports.clock.sleep(every).await;
+        world.ports.clock.sleep(pause).await;
     }
 }
 

@@ -10,7 +10,7 @@ use contract::{
     checkouts::{Checkout, CheckoutState},
     credentials::Credential,
     deployments::{Deployment, DeploymentState},
-    endpoint::{ClockCheck, EgressCheck},
+    endpoint::ClockCheck,
     instances::InstanceState,
     operators::{
         Actor, ActorState, Attention, AttentionAction as Act, AttentionReason as Why, DiskUsage,
@@ -43,8 +43,8 @@ pub struct Facts {
     pub engine_away: Option<Timestamp>,
     /// Whether the clock runs evenly.
     pub clock: ClockCheck,
-    /// Whether instances reach only what they may.
-    pub egress: EgressCheck,
+    /// Whether instances would reach what they may not.
+    pub egress_open: bool,
     /// Containers that belong to no instance.
     pub orphans: u64,
     /// The actors that are not well, or were restarted.
@@ -176,7 +176,7 @@ fn machine(facts: &Facts) -> Vec<Attention> {
         let away = entry(Why::EngineUnreachable, detail, Act::CheckMachine);
         list.push(Attention { since: Some(since), ..away });
     }
-    if !facts.egress.ok {
+    if facts.egress_open {
         let detail =
             "What instances reach is not restricted, so none is started; the log says why.";
         list.push(entry(Why::EgressOpen, detail, Act::CheckMachine));

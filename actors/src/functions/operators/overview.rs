@@ -18,6 +18,7 @@ use crate::{
             backups::Backups,
             certificates::{Certificates, id_of, own_names},
             deployments::Deployments,
+            engine_health::Egress,
             image_builds::ImageBuilds,
             instances::{Instance, InstanceIndex, Instances},
         },
@@ -59,7 +60,7 @@ impl Serves<GetOverview> for Platform {
             disk,
             engine_away: readiness.checks.engine.since,
             clock: readiness.checks.clock.clone(),
-            egress: readiness.checks.egress.clone(),
+            egress_open: matches!(self.world.engine_health.status().egress, Egress::Open(_)),
             orphans: readiness.checks.engine.orphans,
             actors: troubled,
             checkouts: read(unsettled, |id, seen| checkouts::view(id, &seen.state))?,
@@ -127,12 +128,12 @@ pub fn readiness(world: &World, now: Timestamp) -> Readiness {
     let clock = clock_check(world);
     let engine = world.engine_health.status();
     // The reason names programs and addresses of this machine: only the log has it.
-    let egress = EgressCheck {
-        ok: engine.exposed.is_none(),
-        error: engine
-            .exposed
-            .map(|_| "what instances reach is not restricted; the log says why".into()),
+    let error = match engine.egress {
+        Egress::Restricted => None,
+        Egress::Unknown => Some("what instances reach is not restricted yet"),
+        Egress::Open(_) => Some("what instances reach is not restricted; the log says why"),
     };
+    let egress = EgressCheck { ok: error.is_none(), error: error.map(str::to_owned) };
     let is_well = actors_ok && clock.ok && egress.ok && engine.unreachable.is_none();
     let status = match (&flush, is_well) {
         _ if world.is_stopping() || !engine.checked => ReadyState::Starting,

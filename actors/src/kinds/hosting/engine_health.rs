@@ -7,6 +7,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct EngineHealth(Mutex<EngineStatus>);
 
+/// Whether instances are kept from what they may not reach.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Egress {
+    /// Nobody knows yet.
+    #[default]
+    Unknown,
+    /// They are, or need not be.
+    Restricted,
+    /// They are not, because of this.
+    Open(String),
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct EngineStatus {
     /// Whether the first round has ended or found the engine unreachable.
@@ -16,8 +28,7 @@ pub struct EngineStatus {
     pub observed_all: bool,
     /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
-    /// Why containers would reach what they may not.
-    pub exposed: Option<String>,
+    pub egress: Egress,
     /// Containers with our label that no record names.
     pub orphans: u64,
     /// What the engine last said about itself and its machine.
@@ -64,16 +75,27 @@ impl EngineHealth {
     }
 
     pub(crate) fn set_egress(&self, raised: Result<(), EngineError>) {
-        let exposed = raised.err().map(|why| why.to_string());
         let mut status = self.lock();
-        match (&status.exposed, &exposed) {
-            (before, Some(why)) if before.as_ref() != Some(why) => {
-                tracing::error!(error = why, "what instances reach is not restricted");
+        let egress = match raised {
+            Ok(()) => Egress::Restricted,
+            // Whatever was so before is so still.
+            Err(EngineError::Unreachable(why)) => {
+                if status.unreachable.is_none() {
+                    tracing::warn!(error = why, "the walls around instances are not raised yet");
+                }
+                return;
             }
-            (Some(_), None) => tracing::info!("what instances reach is restricted again"),
-            _ => {}
+            Err(why) => Egress::Open(why.to_string()),
+        };
+        if egress != status.egress {
+            match &egress {
+                Egress::Open(why) => {
+                    tracing::error!(error = why, "what instances reach is not restricted");
+                }
+                _ => tracing::info!("what instances reach is as the settings say"),
+            }
         }
-        status.exposed = exposed;
+        status.egress = egress;
     }
 
     pub(crate) fn set_observed_all(&self, drifted: u64) {

@@ -22,7 +22,7 @@ mod walls;
 
 use crate::{
     About, BuildEvent, BuildSpec, Container, ContainerSpec, Engine, EngineError, Event, Exec,
-    Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage, WayOut,
+    Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ use contract::Timestamp;
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
 use helpers::{Helpers, in_use::InUse};
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 use walls::Walls;
 
 /// A Docker daemon. Requires a tokio runtime.
@@ -97,9 +97,9 @@ impl Engine for Docker {
         objects::ensure_network(self, name, labels).await
     }
 
-    async fn raise_walls(&self, way_out: &WayOut) -> Result<(), EngineError> {
+    async fn raise_walls(&self, peers: &[SocketAddr]) -> Result<(), EngineError> {
         match &self.walls {
-            Some(walls) => walls.raise(self, way_out).await,
+            Some(walls) => walls.raise(self, peers).await,
             None => Ok(()),
         }
     }

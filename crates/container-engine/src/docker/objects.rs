@@ -79,12 +79,16 @@ pub(super) async fn make_network(
     Ok(())
 }
 
-/// The bridges of the networks with these labels.
-pub(super) async fn bridges(daemon: &Daemon, labels: &Labels) -> Result<Vec<String>, EngineError> {
+/// The networks with these labels, and their bridges.
+pub(super) async fn bridges(
+    daemon: &Daemon,
+    labels: &Labels,
+) -> Result<Vec<(String, String)>, EngineError> {
     let named = networks(daemon, labels).await?.into_iter().filter_map(|network| {
         let named = network.options.unwrap_or_default().remove(BRIDGE);
         // What the daemon calls a bridge that nobody named.
-        named.or_else(|| Some(format!("br-{}", network.id?.get(..12)?)))
+        let bridge = named.or_else(|| Some(format!("br-{}", network.id?.get(..12)?)))?;
+        Some((network.name?, bridge))
     });
     Ok(named.collect())
 }

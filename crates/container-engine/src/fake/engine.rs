@@ -11,14 +11,14 @@ use super::{
 use crate::{
     About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, Engine, EngineError, Event,
     Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output, RegistryLogin,
-    Usage, WayOut,
+    Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::Timestamp;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 use tokio::sync::mpsc::unbounded_channel;
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl Engine for Fake {
         self.perform(Operation::EnsureNetwork, |model| model.ensure_network(name, labels)).await
     }
 
-    async fn raise_walls(&self, _: &WayOut) -> Result<(), EngineError> {
+    async fn raise_walls(&self, _: &[SocketAddr]) -> Result<(), EngineError> {
         self.perform(Operation::RaiseWalls, |_| Ok(())).await
     }
 

@@ -1,12 +1,13 @@
 //! Walls around networks, on the real engine: what containers there reach, and what they do not.
 
 use super::real::{Real, on_docker};
-use container_engine::{ContainerSpec, Engine, EngineError, Labels, WayOut, docker::Docker};
+use container_engine::{ContainerSpec, Engine, EngineError, Labels, docker::Docker};
 use std::{
     net::{IpAddr, SocketAddr, UdpSocket},
     process::Command,
+    time::Duration,
 };
-use tokio::net::TcpListener;
+use tokio::{io::AsyncReadExt, net::TcpListener, time::timeout};
 
 /// Private and special networks, as those of the service.
 fn closed() -> Vec<(IpAddr, u8)> {
@@ -30,13 +31,23 @@ async fn start(docker: &Docker, spec: &ContainerSpec) {
     docker.start(&spec.name).await.unwrap();
 }
 
-/// Whether a program in the container connects to this address.
-async fn reaches(real: &Real, container: &str, address: impl ToString) -> bool {
-    let (host, port) =
-        address.to_string().rsplit_once(':').map(|(h, p)| (h.to_owned(), p.to_owned())).unwrap();
+/// What becomes of a program in the container that connects to this address.
+#[derive(Debug, PartialEq)]
+enum Tried {
+    Connected,
+    /// As the rules refuse: at once, and not as a port where nobody listens.
+    Refused,
+    Other(String),
+}
+
+async fn try_from(real: &Real, container: &str, host: &str, port: u16) -> Tried {
     let connect = format!("exec 3<>/dev/tcp/{host}/{port}");
     let ran = real.bench().run_in(container, &["timeout", "5", "bash", "-c", &connect]).await;
-    ran.exit == Some(0)
+    match (ran.exit, String::from_utf8_lossy(&ran.err).into_owned()) {
+        (Some(0), _) => Tried::Connected,
+        (_, said) if said.contains("No route to host") => Tried::Refused,
+        (exit, said) => Tried::Other(format!("{exit:?} {said}")),
+    }
 }
 
 /// The address of a container on its network.
@@ -58,113 +69,35 @@ fn own_address() -> IpAddr {
     socket.local_addr().unwrap().ip()
 }
 
-/// Runs a program of the helpers' image in the network of the machine, or in another one.
-async fn helper(real: &Real, network: &str, command: &[&str]) -> String {
-    let made = Labels::new();
-    let images = real.docker().images(&made).await.unwrap();
-    let is_helpers = |tag: &String| tag.starts_with("svc/builder:");
-    let image = images.iter().find(|image| image.tags.iter().any(is_helpers)).unwrap();
-    let mut docker = Command::new("docker");
-    docker.args([
-        "run",
-        "--rm",
-        "--user=0",
-        "--cap-add=NET_ADMIN",
-        "--network",
-        network,
-        "--entrypoint",
-    ]);
-    let ran = docker.arg(command[0]).arg(&image.id).args(&command[1..]).output().unwrap();
-    String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+/// The container that keeps the walls of networks with these labels.
+fn keeper(labels: &Labels) -> String {
+    let whose = labels.values().next().unwrap();
+    docker(&["ps", "--quiet", "--filter", &format!("label=svc.walls={whose}")])
+}
+
+async fn keeper_ends(labels: &Labels) {
+    while !keeper(labels).is_empty() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn docker(args: &[&str]) -> String {
+    let ran = Command::new("docker").args(args).output().unwrap();
+    let said = [ran.stdout, ran.stderr].concat();
+    String::from_utf8_lossy(&said).trim().to_owned()
+}
+
+/// Runs a program of the helpers, from the image of this keeper, in a network.
+fn helper(image_of: &str, network: &str, command: &[&str]) -> String {
+    let image = docker(&["inspect", image_of, "--format", "{{.Image}}"]);
+    let run = ["run", "--rm", "--user=0", "--cap-add=NET_ADMIN", "--network", network];
+    let run = [&run[..], &["--entrypoint", command[0], &image], &command[1..]].concat();
+    docker(&run)
 }
 
 fn walled(real: &Real, labels: &Labels) -> Docker {
-    Docker::connect(None)
-        .unwrap()
-        .with_builder_base(real.builder_base())
-        .with_walls(labels.clone(), closed())
-}
-
-#[test]
-fn containers_reach_their_network_and_what_is_named_and_nothing_else_of_the_inside() {
-    on_docker("walls", |real| {
-        Box::pin(async move {
-            let bench = real.bench();
-            let labels = bench.labels();
-            // A network from the time before the walls.
-            let old = spec(real, "old", "before");
-            start(real.docker(), &old).await;
-            let listen = || async { TcpListener::bind("0.0.0.0:0").await.unwrap() };
-            let (ours, peer, secret) = (listen().await, listen().await, listen().await);
-            let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-            let way_out = WayOut {
-                ports: vec![port(&ours)],
-                peers: vec![
-                    SocketAddr::new(own_address(), port(&peer)),
-                    "[fd00::1]:5432".parse().unwrap(),
-                    "10.255.0.1:5432".parse().unwrap(),
-                ],
-            };
-            let docker = walled(real, &labels);
-            let (one, two, other) = (
-                spec(real, "one", "walled"),
-                spec(real, "two", "walled"),
-                spec(real, "other", "else"),
-            );
-            let early = docker.ensure_network(&one.network, &labels).await;
-            assert!(matches!(early, Err(EngineError::Unreachable(_))), "{early:?}");
-            docker.raise_walls(&way_out).await.unwrap();
-            for spec in [&one, &two, &other] {
-                start(&docker, spec).await;
-            }
-            let serve = [
-                "bash",
-                "-c",
-                "exec 1<&- 2<&-; perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9); $s->accept while 1' &",
-            ];
-            for spec in [&two, &other] {
-                bench.run_in(&spec.name, &serve).await;
-            }
-            let machine = gateway(real, &one.network).await;
-            let (two_is, other_is) = (address(real, &two).await, address(real, &other).await);
-            let at = |host: &str, port: u16| format!("{host}:{port}");
-            let own = own_address().to_string();
-            let reach = |address: String| reaches(real, &one.name, address);
-            assert!(reach(at(&two_is, 7000)).await, "its own network");
-            assert!(reach(at("two", 7000)).await, "its own network, by name");
-            assert!(
-                reach(at(&machine, port(&ours))).await,
-                "a port that the machine serves to all"
-            );
-            assert!(reach(at(&own, port(&peer))).await, "what an operator names");
-            assert!(!reach(at(&machine, port(&peer))).await, "the same port at another address");
-            for address in [&machine, &own, &"172.17.0.1".to_owned()] {
-                assert!(!reach(at(address, port(&secret))).await, "this machine at {address}");
-            }
-            assert!(!reach(at(&other_is, 7000)).await, "another network");
-            assert!(reaches(real, &other.name, at("127.0.0.1", 7000)).await, "which does listen");
-            assert!(!reach(at("169.254.169.254", 80)).await, "the metadata of a cloud");
-            let from_old = at(&gateway(real, &old.network).await, port(&secret));
-            assert!(!reaches(real, &old.name, &from_old).await, "from a network of before");
-
-            // Somebody throws the rules away: the next look sets them again.
-            let tables = helper(real, "host", &["nft", "list", "tables"]).await;
-            let table = table_of(real, &one.network).await;
-            assert!(tables.contains(&table), "{tables}");
-            helper(real, "host", &["nft", "delete", "table", "inet", &table]).await;
-            assert!(reach(at(&machine, port(&secret))).await, "without rules the machine is open");
-            docker.raise_walls(&way_out).await.unwrap();
-            assert!(!reach(at(&machine, port(&secret))).await);
-            // The operator names nothing any more.
-            docker.raise_walls(&WayOut::default()).await.unwrap();
-            assert!(!reach(at(&machine, port(&ours))).await);
-            assert!(!reach(at(&own, port(&peer))).await);
-            // The rules outlive the service, as the containers do.
-            drop(docker);
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            assert!(!reach(at(&machine, port(&secret))).await);
-        })
-    });
+    let docker = Docker::connect(None).unwrap().with_builder_base(real.builder_base());
+    docker.with_walls(labels.clone(), closed())
 }
 
 /// The table with the rules of a walled network.
@@ -175,34 +108,153 @@ async fn table_of(real: &Real, network: &str) -> String {
 }
 
 #[test]
-fn a_probe_notices_that_there_are_no_rules_and_forgotten_rules_go() {
-    on_docker("walls", |real| {
-        Box::pin(async move {
-            let bench = real.bench();
-            let labels = bench.labels();
-            let docker = walled(real, &labels);
-            docker.raise_walls(&WayOut::default()).await.unwrap();
-            let network = bench.name("walled");
-            docker.ensure_network(&network, &labels).await.unwrap();
-            let table = table_of(real, &network).await;
-            let machine = gateway(real, &network).await;
-            let probe = ["/usr/libexec/svc/probe", &machine, "192.0.2.9"];
-            assert_eq!(helper(real, &network, &probe).await.trim(), "closed");
-            helper(real, "host", &["nft", "delete", "table", "inet", &table]).await;
-            let said = helper(real, &network, &probe).await;
-            assert!(said.contains("the rules do not see what goes to"), "{said}");
-            // The walls of another installation remove only those of which no network is left.
-            docker.raise_walls(&WayOut::default()).await.unwrap();
-            let rise_elsewhere = async |what: &str| {
-                let labels = Labels::from([("svc.test-other".to_owned(), bench.name(what))]);
-                walled(real, &labels).raise_walls(&WayOut::default()).await.unwrap();
-                helper(real, "host", &["nft", "list", "tables"]).await
-            };
-            assert!(rise_elsewhere("a").await.contains(&table));
-            docker.remove_network(&network).await.unwrap();
-            drop(docker);
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            assert!(!rise_elsewhere("b").await.contains(&table));
-        })
-    });
+fn containers_reach_their_network_and_what_is_named_and_nothing_else_of_the_inside() {
+    on_docker("walls", |real| Box::pin(reached(real)));
+}
+
+async fn reached(real: &Real) {
+    use Tried::{Connected, Refused};
+    let (bench, labels) = (real.bench(), real.bench().labels());
+    // A network from the time before the walls, and a connection that a program there made.
+    let old = spec(real, "old", "before");
+    start(real.docker(), &old).await;
+    let listen = || async { TcpListener::bind("0.0.0.0:0").await.unwrap() };
+    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
+    let (peer, secret) = (listen().await, listen().await);
+    let before = gateway(real, &old.network).await;
+    let dial = format!(
+        "exec 3<>/dev/tcp/{before}/{} && while sleep 0.1; do echo on >&3; done &",
+        port(&secret)
+    );
+    bench.run_in(&old.name, &["bash", "-c", &format!("exec 1<&- 2<&-; {dial}")]).await;
+    let (mut dialled, _) = secret.accept().await.unwrap();
+
+    let peers = [
+        SocketAddr::new(own_address(), port(&peer)),
+        "[fd00::1]:5432".parse().unwrap(),
+        "10.255.0.1:5432".parse().unwrap(),
+    ];
+    let docker = walled(real, &labels);
+    let (one, two, other) =
+        (spec(real, "one", "walled"), spec(real, "two", "walled"), spec(real, "other", "else"));
+    let early = docker.ensure_network(&one.network, &labels).await;
+    assert!(matches!(early, Err(EngineError::Unreachable(_))), "{early:?}");
+    docker.raise_walls(&peers).await.unwrap();
+    for spec in [&one, &two, &other] {
+        start(&docker, spec).await;
+    }
+    let serve = "exec 1<&- 2<&-; perl -MIO::Socket::INET -e \
+        '$s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9); $s->accept while 1' &";
+    for spec in [&two, &other] {
+        bench.run_in(&spec.name, &["bash", "-c", serve]).await;
+    }
+    let machine = gateway(real, &one.network).await;
+    let (two_is, other_is) = (address(real, &two).await, address(real, &other).await);
+    let own = own_address().to_string();
+    let reach = async |host: &str, port: u16| try_from(real, &one.name, host, port).await;
+    assert_eq!(reach(&two_is, 7000).await, Connected, "its own network");
+    assert_eq!(reach("two", 7000).await, Connected, "its own network, by name");
+    assert_eq!(reach(&own, port(&peer)).await, Connected, "what an operator names");
+    assert_eq!(reach(&machine, port(&peer)).await, Refused, "the same port at another address");
+    for address in [&machine, &own, "172.17.0.1"] {
+        assert_eq!(reach(address, port(&secret)).await, Refused, "this machine at {address}");
+    }
+    assert_eq!(reach(&other_is, 7000).await, Refused, "another network");
+    let itself = try_from(real, &other.name, "127.0.0.1", 7000).await;
+    assert_eq!(itself, Connected, "which does listen");
+    assert_eq!(reach("169.254.169.254", 80).await, Refused, "the metadata of a cloud");
+    let from_old = try_from(real, &old.name, &before, port(&secret)).await;
+    assert_eq!(from_old, Refused, "from a network of before");
+    // What had arrived before the rules is read to its end; then nothing comes any more.
+    let mut heard = [0; 65536];
+    while let Ok(read) = timeout(Duration::from_secs(2), dialled.read(&mut heard)).await {
+        assert!(read.is_ok_and(|bytes| bytes > 0), "it was closed and not cut off");
+    }
+
+    // Somebody throws the rules away: the next look sets them again.
+    let (table, kept) = (table_of(real, &one.network).await, keeper(&labels));
+    helper(&kept, "host", &["nft", "delete", "table", "inet", &table]);
+    assert_eq!(reach(&machine, port(&secret)).await, Connected, "without rules");
+    docker.ensure_network(&one.network, &labels).await.unwrap();
+    assert_eq!(reach(&machine, port(&secret)).await, Refused);
+    // Whoever does not wait for an answer leaves none to others.
+    let given_up = docker.ensure_network(&one.network, &labels);
+    let _ = timeout(Duration::from_micros(1), given_up).await;
+    docker.raise_walls(&peers).await.unwrap();
+    docker.ensure_network(&one.network, &labels).await.unwrap();
+    // The operator names nothing any more.
+    docker.raise_walls(&[]).await.unwrap();
+    assert_eq!(reach(&own, port(&peer)).await, Refused);
+    // The rules outlive the service, as the containers do.
+    drop(docker);
+    keeper_ends(&labels).await;
+    assert_eq!(reach(&machine, port(&secret)).await, Refused);
+}
+
+#[test]
+fn a_probe_notices_that_there_are_no_rules_and_only_forgotten_rules_go() {
+    on_docker("walls", |real| Box::pin(noticed(real)));
+}
+
+async fn noticed(real: &Real) {
+    let (bench, labels) = (real.bench(), real.bench().labels());
+    let docker = walled(real, &labels);
+    docker.raise_walls(&[]).await.unwrap();
+    let network = bench.name("walled");
+    docker.ensure_network(&network, &labels).await.unwrap();
+    let (table, kept) = (table_of(real, &network).await, keeper(&labels));
+    let probe = ["/usr/libexec/svc/probe", &gateway(real, &network).await, "10.255.255.9"];
+    assert_eq!(helper(&kept, &network, &probe), "closed");
+    helper(&kept, "host", &["nft", "delete", "table", "inet", &table]);
+    let said = helper(&kept, &network, &probe);
+    assert!(said.contains("the rules do not see what goes to"), "{said}");
+    docker.remove_network(&network).await.unwrap();
+    drop(docker);
+    keeper_ends(&labels).await;
+
+    // An installation whose only network is of before its walls.
+    real.docker().ensure_network(&bench.name("before"), &labels).await.unwrap();
+    let docker = walled(real, &labels);
+    docker.raise_walls(&[]).await.unwrap();
+    drop(docker);
+    keeper_ends(&labels).await;
+    // The walls of another installation remove only rules of which no bridge is left, and only such rules.
+    let strange = "svc_234567";
+    let rise_elsewhere = async |what: &str| {
+        let labels = Labels::from([("svc.test-other".to_owned(), bench.name(what))]);
+        let docker = walled(real, &labels);
+        docker.raise_walls(&[]).await.unwrap();
+        let kept = keeper(&labels);
+        helper(&kept, "host", &["nft", "add", "table", "inet", strange]);
+        let tables = helper(&kept, "host", &["nft", "list", "tables"]);
+        assert!(tables.contains(strange), "{tables}");
+        tables.contains(&table)
+    };
+    assert!(rise_elsewhere("a").await);
+    real.docker().remove_network(&bench.name("before")).await.unwrap();
+    assert!(!rise_elsewhere("b").await);
+    let docker = walled(real, &labels);
+    docker.raise_walls(&[]).await.unwrap();
+    helper(&keeper(&labels), "host", &["nft", "delete", "table", "inet", strange]);
+}
+
+#[test]
+fn what_keeps_the_walls_from_rising_is_said_to_whoever_needs_them() {
+    on_docker("walls", |real| Box::pin(said(real)));
+}
+
+async fn said(real: &Real) {
+    let (bench, labels) = (real.bench(), real.bench().labels());
+    let nowhere = Docker::connect(None).unwrap().with_builder_base("127.0.0.1:1/nobody:1");
+    let docker = nowhere.with_walls(labels.clone(), closed());
+    let (raised, network) = (docker.raise_walls(&[]).await, bench.name("walled"));
+    let ensured = docker.ensure_network(&network, &labels).await;
+    for failed in [raised, ensured] {
+        let why = failed.unwrap_err();
+        assert!(matches!(&why, EngineError::Exposed(why) if why.contains("nobody")), "{why}");
+    }
+    // Other networks need no walls.
+    let others = Labels::from([("svc.test".to_owned(), format!("{}-b", bench.run()))]);
+    docker.ensure_network(&bench.name("open"), &others).await.unwrap();
+    docker.remove_network(&bench.name("open")).await.unwrap();
 }

@@ -97,7 +97,7 @@ fn the_most_urgent_comes_first_and_each_trouble_once() {
         store_refuses: true,
         disk: Some(DiskUsage { bytes: 100 << 30, free_bytes: 9 << 30 }),
         engine_away: Some(now()),
-        egress: EgressCheck { ok: false, error: None },
+        egress_open: true,
         orphans: 2,
         actors: vec![
             actor(1, ActorState::Restarting, LOOP, Duration::ZERO),

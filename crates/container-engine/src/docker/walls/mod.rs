@@ -18,17 +18,24 @@ use super::{
     },
     objects,
 };
-use crate::{EngineError, Labels, WayOut};
+use crate::{EngineError, Labels};
+use bollard::models::ContainerCreateBody;
 use data_encoding::BASE32_NOPAD;
 use rules::{ELSEWHERE, Facts};
 use sha2::{Digest, Sha256};
-use std::{net::IpAddr, time::Duration};
-use tokio::time::timeout;
+use std::{
+    mem,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+use tokio::time::{Instant, timeout};
 
 /// Label: whose walls a container or a network is for.
 const LABEL: &str = "svc.walls";
 /// How long a network waits for the walls, which may have to be raised first.
 const RAISED_WITHIN: Duration = Duration::from_secs(60);
+/// After this time the name servers of containers are read again: a network may have given the machine others.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(600);
 /// What the keeper says after each change.
 const SET: &str = "set";
 /// What the probe says if it gets nowhere.
@@ -46,7 +53,7 @@ pub(super) struct Walls {
 }
 
 enum State {
-    /// They were not raised.
+    /// They do not stand, or somebody works on them.
     Unknown,
     Standing(Standing),
     /// They cannot be raised.
@@ -55,9 +62,11 @@ enum State {
 
 struct Standing {
     keeper: Tethered,
-    /// The bridges that were there before the walls.
-    others: Vec<String>,
     resolvers: Vec<IpAddr>,
+    /// When these were read.
+    read_at: Instant,
+    /// The bridges that the rules are about.
+    bridges: Vec<String>,
     rules: String,
 }
 
@@ -92,8 +101,8 @@ impl Walls {
     /// The bridge of a walled network: a name of an interface has 15 characters at most. `None`: a network
     /// with these labels is not walled.
     pub fn bridge(&self, network: &str, labels: &Labels) -> Option<String> {
-        self.are_around(labels)
-            .then(|| format!("{}{}", self.prefix(), short([&network.to_owned()], 7)))
+        let name = || format!("{}{}", self.prefix(), short([&network.to_owned()], 7));
+        self.are_around(labels).then(name)
     }
 
     fn prefix(&self) -> String {
@@ -113,93 +122,145 @@ impl Walls {
         }
         let late = |_| EngineError::Unreachable("the walls are being raised".to_owned());
         let mut state = timeout(RAISED_WITHIN, self.state.lock()).await.map_err(late)?;
-        match &mut *state {
+        // A keeper whose answer nobody waited for is of no more use: whoever gives this up leaves `Unknown`.
+        match mem::replace(&mut *state, State::Unknown) {
             State::Unknown => {
                 Err(EngineError::Unreachable("the walls are not raised yet".to_owned()))
             }
-            State::Fallen(why) => Err(why.clone()),
-            State::Standing(standing) => {
+            State::Fallen(why) => {
+                *state = State::Fallen(why.clone());
+                Err(why)
+            }
+            State::Standing(mut standing) => {
                 let set = set(&mut standing.keeper, &standing.rules).await;
-                if let Err(why) = &set {
-                    *state = State::Fallen(why.clone());
-                }
+                *state = match &set {
+                    Ok(()) => State::Standing(standing),
+                    Err(why) => State::Fallen(why.clone()),
+                };
                 set
             }
         }
     }
 
     /// Raises the walls if they do not stand, and sets their rules again if they do.
-    pub async fn raise(&self, docker: &Docker, way_out: &WayOut) -> Result<(), EngineError> {
-        let mut state = self.state.lock().await;
-        if let State::Standing(standing) = &mut *state {
-            let Standing { others, resolvers, keeper, rules } = standing;
-            *rules = self.rules(others, resolvers, way_out);
-            match set(keeper, rules).await {
-                Ok(()) => return Ok(()),
-                Err(why) => tracing::warn!(error = %why, "the walls are raised anew"),
-            }
-        }
-        // Until they stand again. Whoever gives this up leaves it so.
-        *state = State::Unknown;
-        match self.begin(docker, way_out).await {
-            Ok(standing) => *state = State::Standing(standing),
-            Err(why) => {
-                *state = State::Fallen(why.clone());
-                return Err(why);
-            }
-        }
-        Ok(())
+    pub async fn raise(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<(), EngineError> {
+        let raised = self.raise_or_say(docker, peers).await;
+        // Whatever keeps them from rising leaves containers exposed, if it would do so again.
+        raised.map_err(|why| match why {
+            EngineError::Unreachable(_) | EngineError::Exposed(_) => why,
+            EngineError::Refused(why) => EngineError::Exposed(why),
+            other => EngineError::Exposed(other.to_string()),
+        })
     }
 
-    async fn begin(&self, docker: &Docker, way_out: &WayOut) -> Result<Standing, EngineError> {
+    async fn raise_or_say(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<(), EngineError> {
+        if self.set_again(docker, peers).await? {
+            return Ok(());
+        }
+        // It may have to be made. Nobody waits for that.
+        let made = docker.helpers.image(None).await;
+        let mut state = self.state.lock().await;
+        *state = State::Unknown;
+        let raised = match made {
+            Ok(image) => self.begin(docker, &image, peers).await,
+            Err(why) => Err(why),
+        };
+        let (now, said) = match raised {
+            Ok(standing) => (State::Standing(standing), Ok(())),
+            Err(why @ EngineError::Unreachable(_)) => (State::Fallen(why.clone()), Err(why)),
+            Err(why) => (State::Fallen(EngineError::Exposed(why.to_string())), Err(why)),
+        };
+        *state = now;
+        said
+    }
+
+    /// Sets the rules again. False: the walls do not stand.
+    async fn set_again(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<bool, EngineError> {
+        let mut state = self.state.lock().await;
+        let State::Standing(mut standing) = mem::replace(&mut *state, State::Unknown) else {
+            return Ok(false);
+        };
+        if standing.read_at.elapsed() >= READ_AGAIN_AFTER {
+            let image = docker.helpers.image(None).await?;
+            standing.resolvers = self.resolvers(docker, &image).await?;
+            standing.read_at = Instant::now();
+        }
+        standing.rules = self.rules(&standing.bridges, &standing.resolvers, peers);
+        match set(&mut standing.keeper, &standing.rules).await {
+            Ok(()) => *state = State::Standing(standing),
+            Err(why) => {
+                tracing::warn!(error = %why, "the walls are raised anew");
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn begin(
+        &self,
+        docker: &Docker,
+        image: &str,
+        peers: &[SocketAddr],
+    ) -> Result<Standing, EngineError> {
         let (helpers, own) = (&docker.helpers, self.own());
         tether::remove_others(helpers, &own).await?;
-        let image = helpers.image(None).await.map_err(fallen)?;
-        let resolvers = said(helpers, &image, bodies::resolvers(&image, &own)).await?;
-        let resolvers: Vec<IpAddr> =
-            resolvers.split_whitespace().filter_map(|address| address.parse().ok()).collect();
-        let mut others = objects::bridges(&docker.daemon, &self.labels).await?;
-        others.retain(|bridge| !bridge.starts_with(&self.prefix()));
-        let rules = self.rules(&others, &resolvers, way_out);
-        let mut keeper =
-            Tethered::start(helpers, &image, bodies::keeper(&image, &own), None).await?;
+        let (resolvers, read_at) = (self.resolvers(docker, image).await?, Instant::now());
+        // Those of before the walls have other names.
+        let mut bridges = objects::bridges(&docker.daemon, &self.labels).await?;
+        bridges.retain(|(_, bridge)| !bridge.starts_with(&self.prefix()));
+        let mut bridges: Vec<String> = bridges.into_iter().map(|(_, bridge)| bridge).collect();
+        bridges.push(format!("{}*", self.prefix()));
+        let rules = self.rules(&bridges, &resolvers, peers);
+        let mut keeper = Tethered::start(helpers, image, bodies::keeper(image, &own), None).await?;
         set(&mut keeper, &rules).await?;
-        self.probe(docker, &image).await?;
+        self.probe(docker, image).await?;
         tracing::info!(table = self.table(), "the walls around instances stand");
-        Ok(Standing { keeper, others, resolvers, rules })
+        Ok(Standing { keeper, resolvers, read_at, bridges, rules })
     }
 
     fn table(&self) -> String {
         format!("svc_{}", self.tag)
     }
 
-    fn rules(&self, others: &[String], resolvers: &[IpAddr], way_out: &WayOut) -> String {
-        rules::rules(&Facts {
-            table: &self.table(),
-            prefix: &self.prefix(),
-            others,
-            closed: &self.closed,
-            resolvers,
-            way_out,
-        })
+    fn rules(&self, bridges: &[String], resolvers: &[IpAddr], peers: &[SocketAddr]) -> String {
+        let (table, closed) = (&self.table(), &self.closed);
+        rules::rules(&Facts { table, bridges, closed, resolvers, peers })
     }
 
-    /// Tries to get out of a walled network.
+    /// The name servers that the engine gives to containers.
+    async fn resolvers(&self, docker: &Docker, image: &str) -> Result<Vec<IpAddr>, EngineError> {
+        let body = bodies::resolvers(image, &self.own());
+        let line = said(&docker.helpers, image, body).await?;
+        Ok(line.split_whitespace().filter_map(|address| address.parse().ok()).collect())
+    }
+
+    /// Tries to get out of a walled network: of one that is there, because an engine may have no room for
+    /// more, or else of one that is made for this.
     async fn probe(&self, docker: &Docker, image: &str) -> Result<(), EngineError> {
-        let name = format!("svc-walls-{}", self.tag);
+        let walled = objects::bridges(&docker.daemon, &self.labels).await?;
+        let is_walled = |(_, bridge): &&(String, String)| bridge.starts_with(&self.prefix());
+        if let Some((network, _)) = walled.iter().find(is_walled) {
+            return self.probe_from(docker, image, network).await;
+        }
+        let network = format!("svc-walls-{}", self.tag);
         let bridge = format!("{}-probe", self.prefix());
-        let own = self.own();
-        objects::make_network(docker, &name, &own, Some(&bridge)).await?;
-        let tried = async {
-            let gateway = objects::gateway(&docker.daemon, &name).await?;
-            let body = bodies::probe(image, &own, &name, [&gateway, ELSEWHERE]);
-            said(&docker.helpers, image, body).await
-        };
-        let tried = tried.await;
-        let removed = objects::remove_network(&docker.daemon, &name).await;
-        match tried?.as_str() {
-            CLOSED => removed,
-            open => Err(exposed(open)),
+        objects::make_network(docker, &network, &self.own(), Some(&bridge)).await?;
+        let tried = self.probe_from(docker, image, &network).await;
+        objects::remove_network(&docker.daemon, &network).await?;
+        tried
+    }
+
+    async fn probe_from(
+        &self,
+        docker: &Docker,
+        image: &str,
+        network: &str,
+    ) -> Result<(), EngineError> {
+        let gateway = objects::gateway(&docker.daemon, network).await?;
+        let body = bodies::probe(image, &self.own(), network, [&gateway, ELSEWHERE]);
+        match said(&docker.helpers, image, body).await?.as_str() {
+            CLOSED => Ok(()),
+            open => Err(EngineError::Exposed(open.to_owned())),
         }
     }
 }
@@ -208,10 +269,10 @@ impl Walls {
 async fn said(
     helpers: &Helpers,
     image: &str,
-    body: bollard::models::ContainerCreateBody,
+    body: ContainerCreateBody,
 ) -> Result<String, EngineError> {
     let mut helper = Tethered::start(helpers, image, body, None).await?;
-    let line = helper.line().await.map_err(fallen);
+    let line = helper.line().await;
     helper.end().await;
     line
 }
@@ -219,19 +280,8 @@ async fn said(
 /// Makes the keeper set the rules.
 async fn set(keeper: &mut Tethered, rules: &str) -> Result<(), EngineError> {
     keeper.send(rules).await?;
-    match keeper.line().await.map_err(fallen)?.as_str() {
+    match keeper.line().await?.as_str() {
         SET => Ok(()),
-        why => Err(exposed(why)),
+        why => Err(EngineError::Exposed(why.to_owned())),
     }
-}
-
-fn fallen(e: EngineError) -> EngineError {
-    match e {
-        EngineError::Refused(why) => exposed(&why),
-        other => other,
-    }
-}
-
-fn exposed(why: &str) -> EngineError {
-    EngineError::Exposed(why.to_owned())
 }

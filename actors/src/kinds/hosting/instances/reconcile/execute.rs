@@ -7,6 +7,7 @@ use super::{
 use crate::{
     kinds::{
         hosting::{
+            engine_health::Egress,
             image_builds::from_recipe::Availability,
             instances::{
                 container_spec,
@@ -66,10 +67,11 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
 /// Only operators see the engine's own message: it describes the inside of this machine.
 fn unreachable(world: &World, instance: &Instance, why: String) -> Outcome {
     tracing::warn!(name = %instance.name, why, "the container engine did not serve an instance");
-    Outcome::Waits(if world.engine_health.status().exposed.is_some() {
-        "an operator: this machine does not keep instances from its internal network"
-    } else {
-        "the container engine or a registry, which does not answer"
+    Outcome::Waits(match world.engine_health.status().egress {
+        Egress::Open(_) => {
+            "an operator: this machine does not keep instances from its internal network"
+        }
+        _ => "the container engine or a registry, which does not answer",
     })
 }
 
@@ -136,8 +138,8 @@ impl Executor<'_> {
             Availability::Here(reference) => reference,
             Availability::Building(job) => return Ok(Done::Building(role, generation, job)),
         };
+        self.ensure_network().await?;
         let labels = names::of_instance(&ports.site.installation, self.id);
-        ports.engine.ensure_network(&names::network(self.id), &labels).await?;
         if revision.template().volume.is_some() {
             let mut labels = labels.clone();
             labels.insert(names::ROLE.into(), role.label().into());
@@ -151,15 +153,24 @@ impl Executor<'_> {
         Ok(Done::Resolved(ResolvedImage { role, generation, reference }))
     }
 
+    /// Ensures the network, and that what is on it reaches only what it may.
+    async fn ensure_network(&self) -> Result<(), EngineError> {
+        let ports = &self.world.ports;
+        let labels = names::of_instance(&ports.site.installation, self.id);
+        ports.engine.ensure_network(&names::network(self.id), &labels).await
+    }
+
     /// Starts a container. A stopped container with an outdated configuration is created anew.
     async fn start(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
         let engine = &self.world.ports.engine;
         let name = names::container(self.id, role, generation);
         let observed = self.observation.get(role, generation);
         let mut done = Done::Executed;
-        // A container that was never started was created a moment ago.
+        // A container that was never started is as it was created, also if it waited long for a database.
         if observed.is_none_or(|observed| observed.state != ServiceState::Created) {
             done = self.provision(role, generation).await?;
+        } else {
+            self.ensure_network().await?;
         }
         if matches!(done, Done::Building(..)) {
             return Ok(done);
