@@ -45,11 +45,12 @@ use contract::{
     ssh::SshHostKey,
     text::{GitUrl, IdentityToken},
 };
-use futures_util::stream::BoxStream;
+use futures_util::{future::BoxFuture, stream::BoxStream};
 use repository::folder::FolderKind;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     path::Path,
     sync::Arc,
     time::Duration,
@@ -136,7 +137,7 @@ impl Egress for Unavailable {
         Ok(Box::new(Unavailable))
     }
 
-    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<std::net::SocketAddr>>> {
+    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<SocketAddr>>> {
         Box::pin(async { None })
     }
 }

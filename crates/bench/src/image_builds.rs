@@ -54,7 +54,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     };
     let base = named("SVC_RECIPE_BASE_IMAGE", "node:22-slim");
     let builder = named("SVC_BUILDER_BASE_IMAGE", container_engine::docker::BUILDER_BASE);
-    let engine = Docker::connect(None).or_say("Docker")?.with_builder_base(builder);
+    let engine = Docker::connect(None).or_say("Docker")?.with_builder_base(&builder);
     let home = machine::scratch()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.or_say("a runtime")?;

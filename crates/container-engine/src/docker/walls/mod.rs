@@ -55,7 +55,7 @@ pub(super) struct Walls {
 enum State {
     /// They do not stand, or somebody works on them.
     Unknown,
-    Standing(Standing),
+    Standing(Box<Standing>),
     /// They cannot be raised.
     Fallen(EngineError),
 }
@@ -166,7 +166,7 @@ impl Walls {
             Err(why) => Err(why),
         };
         let (now, said) = match raised {
-            Ok(standing) => (State::Standing(standing), Ok(())),
+            Ok(standing) => (State::Standing(Box::new(standing)), Ok(())),
             Err(why @ EngineError::Unreachable(_)) => (State::Fallen(why.clone()), Err(why)),
             Err(why) => (State::Fallen(EngineError::Exposed(why.to_string())), Err(why)),
         };
