@@ -72,6 +72,7 @@ files! {
     "decisions/0018-a-broken-store-needs-a-new-process.md",
     "decisions/0019-what-comes-next-follows-from-the-state.md",
     "decisions/0020-kinds-do-not-know-their-callers.md",
+    "decisions/0021-walls-are-rules-of-the-machine.md",
     "TESTING.md",
     "PERFORMANCE.md",
     "RELEASING.md",
