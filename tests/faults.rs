@@ -178,7 +178,10 @@ fn an_engine_that_is_stopped_and_started_has_its_instances_again() {
     let test = "an_engine_that_is_stopped_and_started_has_its_instances_again";
     let Some(engine) = engine(test) else { return };
     let Some(mut daemon) = Daemon::start(test) else { return };
-    let service = engine.service(&[("SVC_DOCKER_HOST", &daemon.address)]);
+    let builder = engine.publish("builder-base", "base-builder", "1");
+    let of_this =
+        [("SVC_DOCKER_HOST", daemon.address.as_str()), ("SVC_BUILDER_BASE_IMAGE", &builder)];
+    let service = engine.service(&of_this);
     let (ada, made) = small(&service, engine, "small");
     let running = until(&service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(running["state"], "running", "{running}");

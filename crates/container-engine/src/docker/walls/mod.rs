@@ -28,12 +28,15 @@ use std::{
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 
 /// Label: whose walls a container or a network is for.
 const LABEL: &str = "svc.walls";
 /// How long a network waits for the walls, which may have to be raised first.
-const RAISED_WITHIN: Duration = Duration::from_secs(60);
+const RAISED_WITHIN: Duration = Duration::from_secs(20);
 /// After this time the name servers of containers are read again: a network may have given the machine others.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(600);
 /// What the keeper says after each change.
@@ -50,6 +53,8 @@ pub(super) struct Walls {
     /// Made of the labels. In the names of the bridges and of the table.
     tag: String,
     state: tokio::sync::Mutex<State>,
+    /// Tells those that wait that the walls stand or cannot be raised.
+    raised: Notify,
 }
 
 enum State {
@@ -76,8 +81,8 @@ impl Docker {
     #[must_use]
     pub fn with_walls(mut self, labels: Labels, closed: Vec<(IpAddr, u8)>) -> Docker {
         let tag = short(labels.iter().flat_map(|(name, value)| [name, value]), 6);
-        self.walls =
-            Some(Walls { labels, closed, tag, state: tokio::sync::Mutex::new(State::Unknown) });
+        let (state, raised) = (tokio::sync::Mutex::new(State::Unknown), Notify::new());
+        self.walls = Some(Walls { labels, closed, tag, state, raised });
         self
     }
 }
@@ -115,21 +120,34 @@ impl Walls {
         Labels::from([(LABEL.to_owned(), whose.join(" "))])
     }
 
-    /// Checks that the walls stand around a network with these labels, and sets their rules again.
+    /// Checks that the walls stand around a network with these labels, and sets their rules again. Waits for
+    /// them if they are about to be raised.
     pub async fn check(&self, labels: &Labels) -> Result<(), EngineError> {
         if !self.are_around(labels) {
             return Ok(());
         }
-        let late = |_| EngineError::Unreachable("the walls are being raised".to_owned());
-        let mut state = timeout(RAISED_WITHIN, self.state.lock()).await.map_err(late)?;
+        let until = Instant::now() + RAISED_WITHIN;
+        loop {
+            let raised = self.raised.notified();
+            if let Some(checked) = self.check_now(until).await? {
+                return checked;
+            }
+            timeout_at(until, raised).await.map_err(|_| not_yet())?;
+        }
+    }
+
+    /// What came of a check. `None`: nobody knows whether they stand.
+    async fn check_now(
+        &self,
+        until: Instant,
+    ) -> Result<Option<Result<(), EngineError>>, EngineError> {
+        let mut state = timeout_at(until, self.state.lock()).await.map_err(|_| not_yet())?;
         // A keeper whose answer nobody waited for is of no more use: whoever gives this up leaves `Unknown`.
         match mem::replace(&mut *state, State::Unknown) {
-            State::Unknown => {
-                Err(EngineError::Unreachable("the walls are not raised yet".to_owned()))
-            }
+            State::Unknown => Ok(None),
             State::Fallen(why) => {
                 *state = State::Fallen(why.clone());
-                Err(why)
+                Ok(Some(Err(why)))
             }
             State::Standing(mut standing) => {
                 let set = set(&mut standing.keeper, &standing.rules).await;
@@ -137,7 +155,7 @@ impl Walls {
                     Ok(()) => State::Standing(standing),
                     Err(why) => State::Fallen(why.clone()),
                 };
-                set
+                Ok(Some(set))
             }
         }
     }
@@ -171,6 +189,7 @@ impl Walls {
             Err(why) => (State::Fallen(EngineError::Exposed(why.to_string())), Err(why)),
         };
         *state = now;
+        self.raised.notify_waiters();
         said
     }
 
@@ -284,4 +303,8 @@ async fn set(keeper: &mut Tethered, rules: &str) -> Result<(), EngineError> {
         SET => Ok(()),
         why => Err(EngineError::Exposed(why.to_owned())),
     }
+}
+
+fn not_yet() -> EngineError {
+    EngineError::Unreachable("the walls around instances are not raised yet".to_owned())
 }
