@@ -156,6 +156,37 @@ fn a_certificate_is_obtained_served_replaced_and_renewed() {
 }
 
 #[test]
+fn an_authority_that_knows_its_customers_gives_certificates_to_them_alone() {
+    let test = "an_authority_that_knows_its_customers_gives_certificates_to_them_alone";
+    let Some(mut it) = secure(test) else { return };
+    let (id, key) = ("kid-1", "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W");
+    it.authority.open_to(json!({id: key}));
+    let name = "api.example.test";
+    assert_eq!(it.get(name, "/").status.code(), Some(35));
+    it.comes_to("the attempt has failed", name, |certificate| certificate["failures"] == 1);
+    let why = it.certificate(name)["error"].to_string();
+    assert!(why.contains("set SVC_ACME_EAB_KID"), "{why}");
+    for (key, expected) in
+        [("b10lLJs8l1GPIzsLP0s6pMt8O0XVGnfTaCeROxQM0BI", "failing"), (key, "valid")]
+    {
+        it.service.stop();
+        it.service.set("SVC_ACME_EAB_KID", id);
+        it.service.set("SVC_ACME_EAB_HMAC", key);
+        it.service.boot();
+        let failures = it.certificate(name)["failures"].as_u64();
+        it.renew(name);
+        eventually("it was tried", || {
+            std::thread::sleep(Duration::from_secs(1));
+            let now = it.certificate(name);
+            now["state"] == "valid" || now["failures"].as_u64() > failures
+        });
+        assert_eq!(it.certificate(name)["state"], expected);
+    }
+    it.says(name, "/healthz", "ok");
+    assert!(!it.service.log().contains(key));
+}
+
+#[test]
 fn a_name_that_leads_elsewhere_fails_visibly_and_recovers() {
     let test = "a_name_that_leads_elsewhere_fails_visibly_and_recovers";
     let Some(it) = secure(test) else { return };

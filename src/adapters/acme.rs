@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use contract::{Timestamp, certificates::HostName};
 use instant_acme::{
     Account, AccountBuilder, AccountCredentials, AuthorizationHandle, AuthorizationStatus,
-    ChallengeType, Error, Identifier, NewAccount, NewOrder, OrderStatus, Problem, RetryPolicy,
+    ChallengeType, Error, ExternalAccountKey, Identifier, NewAccount, NewOrder, OrderStatus,
+    Problem, RetryPolicy,
 };
 use proofs::Shown;
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
@@ -25,7 +26,7 @@ const HOOK_WITHIN: Duration = Duration::from_secs(60);
 const MOST_SAID: usize = 1000;
 
 /// The settings of [`Acme`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AcmeSettings {
     /// The address of the directory of the authority.
     pub directory: String,
@@ -35,6 +36,8 @@ pub struct AcmeSettings {
     pub contact: Option<String>,
     /// The program that writes DNS records.
     pub dns_hook: Option<PathBuf>,
+    /// The id and the bytes of the key with which the authority knows a customer (RFC 8555, section 7.3.4).
+    pub customer: Option<(String, Vec<u8>)>,
 }
 
 /// A client of an authority.
@@ -160,7 +163,9 @@ impl CertificateAuthority for Acme {
             only_return_existing: false,
         };
         let directory = self.settings.directory.clone();
-        let made = self.builder().await?.create(&account, directory, None).await;
+        let customer = self.settings.customer.as_ref();
+        let customer = customer.map(|(id, key)| ExternalAccountKey::new(id.clone(), key));
+        let made = self.builder().await?.create(&account, directory, customer.as_ref()).await;
         let (_, credentials) = made.map_err(not_issued)?;
         serde_json::to_string(&credentials).map_err(own)
     }
@@ -259,6 +264,9 @@ fn not_issued(e: Error) -> NotIssued {
     match (kind.unwrap_or_default(), problem.status.unwrap_or(0)) {
         ("rateLimited", _) => NotIssued::TooMany(text),
         ("accountDoesNotExist", _) => NotIssued::NoAccount(text),
+        ("externalAccountRequired", _) => NotIssued::Refused(format!(
+            "{text}; set SVC_ACME_EAB_KID and SVC_ACME_EAB_HMAC to what the authority gave you"
+        )),
         ("badNonce" | "serverInternal", _) | (_, 500..) => NotIssued::Unavailable(text),
         _ => NotIssued::Refused(text),
     }

@@ -4,7 +4,8 @@ use super::network::NetworkArgs;
 use crate::adapters::acme::AcmeSettings;
 use clap::Args;
 use contract::certificates::HostName;
-use std::{net::SocketAddr, path::PathBuf};
+use data_encoding::BASE64URL_NOPAD;
+use std::{fmt, net::SocketAddr, path::PathBuf};
 use url::Url;
 
 #[derive(Debug, Clone, Args)]
@@ -29,10 +30,39 @@ pub struct TlsArgs {
     /// own. The default is those of the machine.
     #[arg(long, env = "SVC_ACME_ROOT")]
     pub acme_root: Option<PathBuf>,
+    /// The id of the key with which the authority knows a customer of its own, as the authority gave it
+    /// (external account binding). The first account there is opened with it.
+    #[arg(long, env = "SVC_ACME_EAB_KID", requires = "acme_eab_hmac")]
+    pub acme_eab_kid: Option<String>,
+    /// That key, in base64url.
+    #[arg(
+        long,
+        env = "SVC_ACME_EAB_HMAC",
+        hide_env_values = true,
+        requires = "acme_eab_kid",
+        value_parser = parse_hmac
+    )]
+    pub acme_eab_hmac: Option<Hmac>,
     /// A program that writes DNS records, which one certificate for all host names below the domain of
     /// instances needs. It is called with `present` or `cleanup`, the name of a TXT record, and its text.
     #[arg(long, env = "SVC_ACME_DNS_HOOK")]
     pub acme_dns_hook: Option<PathBuf>,
+}
+
+/// A key that is shared with the authority.
+#[derive(Clone)]
+pub struct Hmac(Vec<u8>);
+
+impl fmt::Debug for Hmac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hmac")
+    }
+}
+
+fn parse_hmac(text: &str) -> Result<Hmac, String> {
+    let key = BASE64URL_NOPAD.decode(text.trim_end_matches('=').as_bytes());
+    let key = key.ok().filter(|key| !key.is_empty());
+    key.map(Hmac).ok_or_else(|| "must be the key in base64url, as the authority gave it".to_owned())
 }
 
 impl TlsArgs {
@@ -69,6 +99,10 @@ impl TlsArgs {
             root: self.acme_root.clone(),
             contact: self.acme_contact.clone(),
             dns_hook: self.acme_dns_hook.clone(),
+            customer: self
+                .acme_eab_kid
+                .clone()
+                .zip(self.acme_eab_hmac.as_ref().map(|Hmac(key)| key.clone())),
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Authority {
     ports: Ports,
     names: Child,
     issuer: Option<Child>,
+    /// The keys of its customers, by their ids. With keys, it has no other customers.
+    customers: serde_json::Value,
     http: reqwest::blocking::Client,
 }
 
@@ -70,9 +72,16 @@ impl Authority {
         let client = reqwest::blocking::Client::builder().danger_accept_invalid_certs(true);
         let http_client = client.build().unwrap();
         let (proves_at, issuer) = ((http, tls), None);
-        let mut it = Authority { folder, proves_at, ports, names, issuer, http: http_client };
+        let (http, customers) = (http_client, json!({}));
+        let mut it = Authority { folder, proves_at, ports, names, issuer, customers, http };
         it.open(&[]);
         it
+    }
+
+    /// Starts it again for customers alone: the ids of their keys, and the keys in base64url.
+    pub fn open_to(&mut self, customers: serde_json::Value) {
+        self.customers = customers;
+        self.open(&[]);
     }
 
     /// Starts it again, with no memory of accounts, orders and its own keys.
@@ -84,7 +93,9 @@ impl Authority {
             "managementListenAddress": format!("127.0.0.1:{management}"),
             "certificate": "cert.pem", "privateKey": "key.pem",
             "httpPort": self.proves_at.0, "tlsPort": self.proves_at.1,
-            "ocspResponderURL": "", "externalAccountBindingRequired": false,
+            "ocspResponderURL": "",
+            "externalAccountBindingRequired": self.customers != json!({}),
+            "externalAccountMACKeys": self.customers,
             "certificateValidityPeriod": 90 * 24 * 3600,
         }});
         let path = self.folder.path().join("pebble.json");
