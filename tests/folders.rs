@@ -3,7 +3,7 @@
 use crate::{
     instances::{backend, deployed},
     support::{
-        engine::{Installed, engine},
+        engine::{Installed, docker, engine},
         load::under_load,
         service::{Answer, Person, Service, sha256},
     },
@@ -50,8 +50,17 @@ fn sign_in(service: &Service, who: &Person) {
 
 /// Runs `svc deploy` with `--json`. Returns the exit code, the deployment and the notes.
 fn deploy(service: &Service, app: &Value, folder: &str) -> (Option<i32>, Value, String) {
-    let Output { status, stdout, stderr } =
-        service.cli(&["deploy", folder, "--app", app.as_str().unwrap(), "--json"]);
+    deploy_with(service, app, folder, &[])
+}
+
+fn deploy_with(
+    service: &Service,
+    app: &Value,
+    folder: &str,
+    options: &[&str],
+) -> (Option<i32>, Value, String) {
+    let command = ["deploy", folder, "--app", app.as_str().unwrap(), "--json"];
+    let Output { status, stdout, stderr } = service.cli(&[&command[..], options].concat());
     let notes = String::from_utf8(stderr).unwrap();
     let reply = serde_json::from_slice(&stdout);
     (status.code(), reply.unwrap_or_else(|e| panic!("{e}: {notes}")), notes)
@@ -63,6 +72,14 @@ const MAIN: &str = "
     Parse.Cloud.define('version', () => slugify(words));
     Parse.Cloud.define('secrets', () => require('fs').existsSync(__dirname + '/../.env'));
     Parse.Cloud.define('page', () => require('fs').readFileSync(__dirname + '/../public/a.txt', 'utf8'));
+";
+
+/// A Dockerfile that reads an argument and a secret.
+const READS: &str = "ARG COLOUR
+COPY cloud cloud
+RUN --mount=type=secret,id=SLACK_URL,mode=0444 \\
+    echo \"the colour is $COLOUR, the secret is $(cat /run/secrets/SLACK_URL)\"
+RUN test ! -s /run/secrets/SLACK_URL
 ";
 
 fn package(file: &str) -> String {
@@ -139,12 +156,26 @@ fn a_folder_is_deployed_with_nothing_prepared() {
         &service,
         "own",
         &[
-            ("Dockerfile", &format!("FROM {}\nCOPY cloud cloud\n", engine.base("parse-server"))),
+            ("Dockerfile", &format!("FROM {}\n{READS}", engine.base("parse-server"))),
             ("cloud/main.js", "Parse.Cloud.define('version', () => 'own')"),
         ],
     );
-    let (code, live, notes) = deploy(&service, app, own.path());
+    let options = ["--build-arg", "COLOUR=teal", "--build-secret", "SLACK_URL"];
+    let (code, live, notes) = deploy_with(&service, app, own.path(), &options);
     assert_eq!((code, version(&service)), (Some(0), json!("own")), "{live}\n{notes}");
+    assert!(notes.contains("the colour is teal, the secret is ••••••••"), "{notes}");
+    let history = ["history", "--no-trunc", live["imageRef"].as_str().unwrap()];
+    assert!(!notes.contains("s3cret") && !docker(&history).contains("s3cret"), "{notes}");
+    // Neither is for what has no Dockerfile, and a secret is a variable that there is.
+    for (folder, option, value, told) in [
+        (own.path(), "--build-secret", "NONE", "the service has no such variable"),
+        (shop.path(), "--build-secret", "SLACK_URL", "needs a Dockerfile"),
+        (shop.path(), "--build-arg", "COLOUR=teal", "needs a Dockerfile"),
+    ] {
+        let (code, refused, _) = deploy_with(&service, app, folder, &[option, value]);
+        assert_eq!(code, Some(1), "{refused}");
+        assert!(refused.to_string().contains(told), "{refused}");
+    }
     let (code, live, notes) = deploy(&service, app, shop.path());
     assert_eq!((code, version(&service)), (Some(0), json!("the-second")), "{live}\n{notes}");
     assert!(notes.contains("has these files already"), "{notes}");

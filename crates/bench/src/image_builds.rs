@@ -8,7 +8,7 @@ use crate::{
     table::Row,
 };
 use container_engine::{
-    BuildEvent, BuildSpec, Engine, Isolation, Labels,
+    BuildEvent, BuildSpec, Engine, Isolation, Labels, Secrets,
     docker::{Docker, context},
 };
 use futures_util::{StreamExt, stream};
@@ -118,6 +118,7 @@ async fn isolated(
             disk: DISK,
             within: WITHIN,
             labels,
+            secrets: Secrets::default(),
         }),
     };
     let files = [("Dockerfile", DOCKERFILE), ("source", source)];

@@ -79,6 +79,20 @@ pub struct Isolation {
     pub within: Duration,
     /// Labels of its containers, and of the disk that it leaves.
     pub labels: Labels,
+    /// What steps read with `RUN --mount=type=secret,id=NAME`, by names in characters of `[A-Za-z0-9_]`. The image
+    /// does not contain it.
+    pub secrets: Secrets,
+}
+
+/// Secrets by their names.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Secrets {
+    /// Only the names.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

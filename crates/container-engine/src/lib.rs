@@ -17,7 +17,7 @@ pub use container::{
     Capability, Container, ContainerSpec, Health, HealthCommand, Limits, Mount, Phase, Usage,
 };
 pub use image::{
-    BASE_IMAGE, BuildEvent, BuildSpec, Built, Image, Isolation, PROXY_PORT, RegistryLogin,
+    BASE_IMAGE, BuildEvent, BuildSpec, Built, Image, Isolation, PROXY_PORT, RegistryLogin, Secrets,
 };
 pub use label::{LabelledObject, Labels};
 

@@ -1,12 +1,12 @@
 //! Deployments: each replaces a service of an instance with a new version.
 
 use crate::{
-    AppId, DeploymentId, FieldProblem, ImageId, InstanceId, Page, Sha256, Timestamp, UserId,
-    VersionName,
+    AppId, BoundedSet, DeploymentId, FieldProblem, ImageId, InstanceId, Page, Sha256, Timestamp,
+    UserId, VersionName,
     env::Env,
     page::*,
     templates::SemanticVersion,
-    text::{ContextPath, GitRef, GitUrl},
+    text::{ContextPath, EnvName, GitRef, GitUrl},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,11 +160,31 @@ pub struct DeploymentSource {
     /// Databases stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_version: Option<SemanticVersion>,
+    /// Arguments of the Dockerfile of a repository or a folder. Everybody with the image can read them, so they
+    /// must not contain secrets.
+    #[serde(default, skip_serializing_if = "Env::is_none")]
+    pub build_args: Env,
+    /// Variables of the service, which such a Dockerfile reads as secrets: `RUN --mount=type=secret,id=NAME` puts
+    /// the value of `NAME` into `/run/secrets/NAME` for that step. The image does not contain it, and the log of
+    /// the build shows it masked. Nothing of the template counts.
+    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+    pub build_secrets: BoundedSet<EnvName, 0, 20>,
 }
 
 impl DeploymentSource {
     /// What is wrong with the fields together.
     pub fn problem(&self) -> Option<FieldProblem> {
+        let is_built = self.git.is_some() || self.folder.is_some();
+        let of_builds = [
+            ("buildArgs", self.build_args.is_none()),
+            ("buildSecrets", self.build_secrets.is_none()),
+        ];
+        if let Some((field, _)) = of_builds.iter().find(|(_, is_none)| !is_built && !is_none) {
+            return Some(FieldProblem {
+                field: format!("source.{field}"),
+                problem: "needs git or folder, where a Dockerfile reads it".into(),
+            });
+        }
         let image = self.image_id.is_some() && self.version.is_some();
         let half = self.image_id.is_some() != self.version.is_some();
         let given =

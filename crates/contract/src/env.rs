@@ -14,6 +14,11 @@ impl Env {
     /// The maximum number of variables.
     pub const MOST: usize = 100;
 
+    /// Whether there are no variables.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The variables by name.
     pub fn into_map(self) -> BTreeMap<EnvName, EnvValue> {
         self.0
@@ -29,9 +34,15 @@ impl Deref for Env {
 
 impl<'de> Deserialize<'de> for Env {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let values = BTreeMap::deserialize(d)?;
+        BTreeMap::deserialize(d)?.try_into().map_err(D::Error::custom)
+    }
+}
+
+impl TryFrom<BTreeMap<EnvName, EnvValue>> for Env {
+    type Error = String;
+    fn try_from(values: BTreeMap<EnvName, EnvValue>) -> Result<Self, String> {
         if values.len() > Env::MOST {
-            return Err(D::Error::custom(format!("must have at most {} variables", Env::MOST)));
+            return Err(format!("must have at most {} variables", Env::MOST));
         }
         Ok(Env(values))
     }

@@ -19,7 +19,7 @@ use contract::{
 use indicatif::HumanBytes;
 use pack::{Archive, pack};
 use reqwest::Method;
-use std::{path::PathBuf, thread, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, thread, time::Duration};
 use svc_client::Patience;
 
 /// How long one attempt to send an archive may take: 64 MiB at 0.6 Mbit/s.
@@ -40,7 +40,18 @@ pub fn deploy(cx: &Context<'_>, args: args::DeployArgs) -> Result<(), Failure> {
         false => cx.printer.note("the service has these files already"),
     }
     let folder = FolderSource { sha256: archive.sha256 };
-    let source = DeploymentSource { folder: Some(folder), ..DeploymentSource::default() };
+    let wrong = |e: String| Failure::told(e, "give fewer of them");
+    let source = DeploymentSource {
+        folder: Some(folder),
+        build_args: args
+            .build_arg
+            .into_iter()
+            .collect::<BTreeMap<_, _>>()
+            .try_into()
+            .map_err(wrong)?,
+        build_secrets: args.build_secret.try_into().map_err(wrong)?,
+        ..DeploymentSource::default()
+    };
     let trigger = TriggerDeployment { app_id, target: args.target, source, env: None };
     let deployment = client.call(&trigger).map_err(|failure| match failure.refused_with(101) {
         Some(_) => failure.advise(

@@ -5,7 +5,7 @@ use super::{
     real::{Real, on_docker},
 };
 use bytes::Bytes;
-use container_engine::{BuildEvent, BuildSpec, EngineError, Isolation, Labels};
+use container_engine::{BuildEvent, BuildSpec, EngineError, Isolation, Labels, Secrets};
 use futures_util::{StreamExt, stream};
 use std::{
     collections::BTreeMap,
@@ -64,6 +64,7 @@ fn spec(real: &Real, door: &Door, what: &str) -> BuildSpec {
             disk: 2 << 30,
             within: Duration::from_secs(120),
             labels: bench.labels(),
+            secrets: Secrets::default(),
         }),
     }
 }
@@ -76,7 +77,9 @@ fn an_isolated_build_does_what_others_do() {
 
 async fn does_what_others_do(real: &Real) {
     let (bench, door) = (real.bench(), Door::open());
-    let spec = spec(real, &door, "made");
+    let mut spec = spec(real, &door, "made");
+    let secret = ("TOKEN_1".to_owned(), "s3,cr=t \"$it\"\nand more".to_owned());
+    spec.isolation.as_mut().unwrap().secrets = Secrets([secret].into());
     let dockerfile = "ARG BASE_IMAGE
 FROM $BASE_IMAGE AS first
 ARG WHOM
@@ -93,6 +96,8 @@ FROM $BASE_IMAGE
 LABEL svc.test=forged svc.app=forged maintainer=me
 COPY --link --from=first --chmod=0644 /made /made
 RUN --mount=type=bind,from=first,source=/,target=/other test -e /other/made
+RUN --mount=type=secret,id=TOKEN_1 md5sum /run/secrets/TOKEN_1
+RUN test ! -s /run/secrets/TOKEN_1 && ! env | grep -i -e secret -e s3,cr
 CMD [\"cat\", \"/made\"]
 ";
     let (lines, end) = built(bench, spec.clone(), dockerfile).await;
@@ -100,6 +105,7 @@ CMD [\"cat\", \"/made\"]
     let has = |lines: &[String], text: &str| lines.iter().any(|line| line.contains(text));
     assert!(has(&lines, "hello from the build"), "{lines:#?}");
     assert!(has(&lines, "seen: lo") && !has(&lines, "proxy.sock"), "{lines:#?}");
+    assert!(has(&lines, "ebacf3f8f9ccb7df39b38124d526d98a"), "{lines:#?}");
     let image = bench.engine().image(&spec.tag).await.unwrap().unwrap();
     assert_eq!((&image.id, &image.tags), (&id, &vec![spec.tag.clone()]));
     let mut labels = spec.labels.clone();

@@ -132,9 +132,18 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> PageR
             &DeploymentSummary::address(made.id),
             Note::plain(visitor.say().the_deployment_is_queued()),
         ),
-        Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, instance_id, form.refused_as(fault, &OF_A_BUILD)).await,
     }
 }
+
+/// The fields of a build as the service names them, and as the page does.
+const OF_A_BUILD: [(&str, &str); 5] = [
+    ("source.git.url", "url"),
+    ("source.git.ref", "ref"),
+    ("source.git.dockerfile", "dockerfile"),
+    ("source.buildArgs", "buildArgs"),
+    ("source.buildSecrets", "buildSecrets"),
+];
 
 /// The source that a person chose: one of the groups of fields. A problem with the choice of an image
 /// stands at the source.
@@ -150,6 +159,9 @@ fn source(form: &Form) -> Result<DeploymentSource, Fault> {
         _ => {
             let (url, git_ref) = (form.get("url")?, form.get("ref")?);
             source.git = Some(AppSource { url, git_ref, dockerfile: form.get("dockerfile")? });
+            source.build_args = form.get("buildArgs")?;
+            let names = form.value("buildSecrets").lines().map(str::trim);
+            source.build_secrets = value::read("source.buildSecrets", names)?;
         }
     }
     Ok(source)

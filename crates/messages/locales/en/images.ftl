@@ -16,6 +16,8 @@ build_a_version = Build a version
 new_version = New version
 build_arguments = Build arguments
 build_arguments_hint = Lines such as NAME=value. Everybody with the image can read them.
+build_secrets = Build secrets
+build_secrets_hint = Names of variables of the service, a line each. The Dockerfile reads them with RUN --mount=type=secret,id=NAME.
 build_it = Build it
 deprecate_a_version = Deprecate a version
 deprecating_a_version = Running instances keep it. New ones are refused with the reason.

@@ -11,7 +11,7 @@ use crate::{
 };
 use contract::{
     AppId, Fault, Serves, Sha256,
-    deployments::FolderSource,
+    deployments::{DeploymentSource, FolderSource},
     endpoint::sources::{CreateSourceUrl, MAX_ARCHIVE, SourceUrl},
     env::Env,
 };
@@ -62,7 +62,7 @@ async fn folder_kind(
 pub(super) async fn check_folder(
     world: &World,
     app: AppId,
-    folder: &FolderSource,
+    (folder, source): (&FolderSource, &DeploymentSource),
     service: &Service,
     env: Option<&Env>,
 ) -> Result<(), Fault> {
@@ -75,6 +75,13 @@ pub(super) async fn check_folder(
     })?;
     if kind == FolderKind::Dockerfile {
         return Ok(());
+    }
+    let of_dockerfiles = [
+        ("source.buildArgs", source.build_args.is_none()),
+        ("source.buildSecrets", source.build_secrets.is_none()),
+    ];
+    if let Some((field, _)) = of_dockerfiles.iter().find(|(_, is_none)| !is_none) {
+        return Err(Fault::invalid(field, "needs a Dockerfile in the folder, which reads it"));
     }
     let template = service.live.template();
     let of_template = template.env.keys().chain(template.default_env.keys());

@@ -199,12 +199,18 @@ impl Serves<TriggerDeployment> for Platform {
         let (image, definition) = sourced(&self.world, &source, instance, role)?;
         let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
         if let Some(folder) = &source.folder {
-            check_folder(&self.world, p.app_id, folder, service, p.env.as_ref()).await?;
+            check_folder(&self.world, p.app_id, (folder, &source), service, p.env.as_ref()).await?;
         }
         let becomes = definition.as_ref().unwrap_or(&service.live.definition);
         let present = &service.live.env;
         let seal = |env| seal_env(&self.world, id, &becomes.service, env, present);
         let env = p.env.as_ref().map(seal).transpose()?;
+        let has = |name| env.as_ref().unwrap_or(present).contains_key(name);
+        if let Some(unknown) = source.build_secrets.iter().find(|name| !has(name)) {
+            let why =
+                format!("names {unknown}, and the service has no such variable; set it first");
+            return Err(Fault::invalid("source.buildSecrets", why));
+        }
         let plan = DeploymentPlan {
             app: p.app_id,
             instance: id,

@@ -21,13 +21,14 @@ use crate::{
     ports::NotDone,
     runtime::store::Store,
 };
-use container_engine::Labels;
+use container_engine::{Labels, Secrets};
 use contract::{
     AppId, DeploymentId, Fault, Id,
     deployments::{AppSource, Deployment, FolderSource, StepName},
+    text::EnvName,
 };
 use repository::folder::{DOCKERFILE, FolderKind};
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 /// The pause before the build of a recipe is looked at again.
 const POLL: Duration = Duration::from_secs(1);
@@ -59,9 +60,13 @@ pub(super) async fn image(
     let Deployment { app_id, source, .. } = &state.deployment;
     let is_built = state.image.reference.is_none() && state.image.image_id.is_none();
     let (reference, base) = match (&source.git, &source.folder) {
-        (Some(git), _) if is_built => (of_git(world, id, *app_id, git).await?, None),
+        (Some(git), _) if is_built => {
+            let order = order(world, id, state, service)?;
+            (of_git(world, id, *app_id, git, order).await?, None)
+        }
         (_, Some(folder)) if is_built => {
-            return of_folder(world, id, *app_id, folder, service).await;
+            let order = order(world, id, state, service)?;
+            return of_folder(world, id, *app_id, folder, service, order).await;
         }
         _ => (ready(world, id, &state.image).await?, None),
     };
@@ -91,15 +96,45 @@ async fn ready(world: &World, id: DeploymentId, image: &ServiceImage) -> Result<
 }
 
 /// The build of an image for a deployment. The Dockerfile is a user's, unless `steps` say otherwise.
-fn order(id: DeploymentId, app: AppId) -> Order {
+fn order(
+    world: &World,
+    id: DeploymentId,
+    state: &State,
+    service: Option<&Service>,
+) -> Result<Order, NotDone> {
+    let Deployment { app_id: app, source, .. } = &state.deployment;
+    let app = *app;
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
-    Order {
+    let args = source.build_args.iter();
+    Ok(Order {
         tag: format!("{}:{tag}", repository(app)),
         dockerfile: DOCKERFILE.into(),
-        args: BTreeMap::new(),
+        args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
+        secrets: secrets(world, state, service)?,
         labels: Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]),
         steps: Steps::Programs { owner: owner(app), base: None },
-    }
+    })
+}
+
+/// The variables that the Dockerfile reads as secrets. They are those that the container will have.
+fn secrets(
+    world: &World,
+    State { deployment, env, .. }: &State,
+    service: Option<&Service>,
+) -> Result<Secrets, NotDone> {
+    let env = env.as_ref().or_else(|| service.map(|service| &service.live.env));
+    let owner = deployment.instance_id.to_string();
+    let secret = |name: &EnvName| {
+        let sealed = env.and_then(|env| env.get(name)).ok_or_else(|| {
+            NotDone::Refused(format!(
+                "the service has no variable {name} for buildSecrets any more"
+            ))
+        })?;
+        let value = world.ports.sealer.open(&owner, sealed);
+        let value = value.map_err(|e| NotDone::Refused(format!("the variable {name}: {e}")))?;
+        Ok((name.to_string(), value))
+    };
+    deployment.source.build_secrets.iter().map(secret).collect::<Result<_, _>>().map(Secrets)
 }
 
 async fn of_git(
@@ -107,9 +142,9 @@ async fn of_git(
     id: DeploymentId,
     app: AppId,
     git: &AppSource,
+    mut order: Order,
 ) -> Result<String, NotDone> {
     let remote = repositories::remote(world, app, git).await?;
-    let mut order = order(id, app);
     if let Some(dockerfile) = &git.dockerfile {
         order.dockerfile = dockerfile.to_string();
     }
@@ -124,6 +159,7 @@ async fn of_folder(
     app: AppId,
     folder: &FolderSource,
     service: Option<&Service>,
+    mut order: Order,
 ) -> Result<Image, NotDone> {
     let sha256 = &folder.sha256;
     let found = world.ports.folders.renew(app, sha256).await;
@@ -131,7 +167,6 @@ async fn of_folder(
     let kind = found.ok_or_else(|| {
         NotDone::Refused("the files of the folder were removed meanwhile; send them again".into())
     })?;
-    let mut order = order(id, app);
     let base = match service {
         Some(service) if kind != FolderKind::Dockerfile => {
             let base = base(&world.store, service);

@@ -21,7 +21,7 @@ use crate::{
     },
     runtime::{resource::Retry, turns::Tenant},
 };
-use container_engine::{EngineError, Labels};
+use container_engine::{EngineError, Labels, Secrets};
 use contract::{
     Fault, Id, JobId,
     deployments::StepName,
@@ -106,6 +106,7 @@ fn order(id: JobId, state: &State, source: &BuildSource, tag: String) -> Order {
         tag,
         dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
         args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
+        secrets: Secrets::default(),
         labels: Labels::from([(JOB.into(), id.to_string())]),
         steps: Steps::Programs { owner: owner(state.job.image_id), base: None },
     }

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use container_engine::Labels;
+use container_engine::{Labels, Secrets};
 use contract::{
     Fault, ImageId, JobId, VersionName,
     image_builds::{BuildJob, BuildJobState},
@@ -120,6 +120,7 @@ pub(super) fn order(world: &World, id: JobId, name: &Slug) -> Result<(Order, Byt
         tag: format!("{}:{label}-{}", repository(name), world.ports.site.installation),
         dockerfile: "Dockerfile".into(),
         args: npm_registry.map(|url| ("npm_config_registry".to_owned(), url)).into_iter().collect(),
+        secrets: Secrets::default(),
         labels: Labels::from([(JOB.into(), id.to_string()), (RECIPE.into(), label.clone())]),
         steps: Steps::Programs {
             owner: "recipes".to_owned(),

@@ -1,7 +1,7 @@
 //! Builds an image from a git repository, a folder or an archive, on the container engine. What users
 //! wrote is built behind walls.
 
-use super::queue::Ticket;
+use super::{masked::Masked, queue::Ticket};
 use crate::{
     kinds::{hosting::names, world::World},
     ports::{
@@ -12,7 +12,9 @@ use crate::{
     runtime::turns::NoTurn,
 };
 use bytes::Bytes;
-use container_engine::{BASE_IMAGE, BuildEvent, BuildSpec, EngineError, Isolation, Labels};
+use container_engine::{
+    BASE_IMAGE, BuildEvent, BuildSpec, EngineError, Isolation, Labels, Secrets,
+};
 use contract::{AppId, Id, Sha256};
 use futures_util::{
     StreamExt, TryStreamExt,
@@ -84,6 +86,8 @@ pub struct Order {
     /// The path of the Dockerfile in the files.
     pub dockerfile: String,
     pub args: BTreeMap<String, String>,
+    /// What the steps read as secrets, if they run programs. The log shows it masked.
+    pub secrets: Secrets,
     /// These identify the build: an image that carries them was built before a crash, and is not built
     /// again.
     pub labels: Labels,
@@ -121,7 +125,7 @@ pub fn owner(id: impl Id) -> String {
 
 /// The build for the engine, and the door of an isolated one.
 fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Box<dyn Door>>), NotDone> {
-    let Order { tag, dockerfile, mut args, labels, steps } = order;
+    let Order { tag, dockerfile, mut args, secrets, labels, steps } = order;
     let site = &world.ports.site;
     let (isolation, door) = match steps {
         Steps::Copies { base } => {
@@ -142,6 +146,7 @@ fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Box<dyn D
                 // The owner of the build has its limit, and says so in its own words.
                 within: site.image_build_limit.max(site.deployment_limit) + LONGER,
                 labels: labels_of_caches(&site.installation),
+                secrets,
             };
             (Some(isolation), Some(door))
         }
@@ -153,6 +158,23 @@ fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Box<dyn D
 
 /// Waits for a turn, builds the image, and returns its id. `say` takes the lines of the build.
 pub async fn build(
+    world: &World,
+    ticket: Ticket,
+    files: Files<'_>,
+    order: Order,
+    say: impl AsyncFn(String),
+) -> Result<String, NotDone> {
+    let masked = Masked::of(&order.secrets);
+    let say = async |line| say(masked.masks(line)).await;
+    let built = build_said(world, ticket, files, order, say).await;
+    // The last lines of a step are a part of why it failed.
+    built.map_err(|not_done| match not_done {
+        NotDone::Refused(why) => NotDone::Refused(masked.masks(why)),
+        NotDone::Unreachable(why) => NotDone::Unreachable(masked.masks(why)),
+    })
+}
+
+async fn build_said(
     world: &World,
     ticket: Ticket,
     files: Files<'_>,

@@ -4,6 +4,7 @@
 mod effects;
 pub mod from_recipe;
 pub mod from_source;
+mod masked;
 mod progress;
 pub mod queue;
 mod rules;

@@ -112,9 +112,16 @@ impl<'a> Place<'a> {
         command.push(format!("--tag={MADE}"));
         command.push(format!("--file=/build/context/{}", self.spec.dockerfile));
         command.extend(args.iter().map(|(name, value)| format!("--build-arg={name}={value}")));
+        // The names of variables here are no names that buildah or a program of its own knows.
+        let mut secrets = BTreeMap::new();
+        for (name, value) in &self.isolation.secrets.0 {
+            let variable = format!("SVC_SECRET_{name}");
+            command.push(format!("--secret=id={name},env={variable}"));
+            secrets.insert(variable, value.clone());
+        }
         command.push("/build/context".to_owned());
         let within = self.isolation.within;
-        let output = self.start(command, None, within).await?;
+        let output = self.start_with(secrets, command, None, within).await?;
         let ended = Ended::after(output, Some(sends)).await?;
         self.succeeded(ended, within)?;
         self.load().await
@@ -233,11 +240,23 @@ impl<'a> Place<'a> {
         input: Option<BoxStream<'static, Bytes>>,
         within: Duration,
     ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
+        self.start_with(BTreeMap::new(), command, input, within).await
+    }
+
+    /// Starts a program with more variables.
+    async fn start_with(
+        &self,
+        variables: BTreeMap<String, String>,
+        command: impl IntoIterator<Item = impl Into<String>>,
+        input: Option<BoxStream<'static, Bytes>>,
+        within: Duration,
+    ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
         let proxies = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
         let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
         let mut env: BTreeMap<String, String> =
             proxies.map(|name| (name.to_owned(), proxy.clone())).into();
         env.insert("no_proxy".to_owned(), "localhost,127.0.0.1".to_owned());
+        env.extend(variables);
         let command = command.into_iter().map(Into::into).collect();
         let exec = Exec { command, env, user: Some(bodies::USER.to_owned()), within };
         exec::exec(self.daemon, self.container.name(), exec, input).await
