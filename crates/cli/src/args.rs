@@ -1,6 +1,7 @@
 //! The declarations of the command line, without behaviour.
 
 mod builds;
+mod deploy;
 mod stores;
 mod webhooks;
 
@@ -8,6 +9,7 @@ pub use builds::{
     BuildCommand, BuildsArgs, BuildsCommand, InitArgs, PublisherCommand, RepoCommand, RunnerArgs,
 };
 pub use clap_complete::Shell;
+pub use deploy::DeployArgs;
 pub use stores::{CredentialCommand, NewCredential, Publication, ReleaseCommand, Rollout};
 pub use webhooks::WebhookCommand;
 
@@ -15,10 +17,7 @@ use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
 use contract::{
     AppId, Channel, Email, Name, NewName, Notes, OrganizationId, ProjectId, ReleaseId, Scope,
-    TokenId, VersionName,
-    apps::Platform,
-    deployments::DeploymentTarget,
-    text::{EnvName, EnvValue},
+    TokenId, VersionName, apps::Platform,
 };
 use std::path::PathBuf;
 
@@ -223,33 +222,6 @@ pub struct ReleasesArgs {
     /// List all releases, not only the newest
     #[arg(long)]
     pub all: bool,
-}
-
-/// `svc deploy`.
-#[derive(Debug, Args)]
-pub struct DeployArgs {
-    /// The folder with cloud/main.js or with a Dockerfile; by default the current one
-    pub folder: Option<PathBuf>,
-    /// The app [env: SVC_APP_ID]
-    #[arg(long)]
-    pub app: Option<AppId>,
-    /// The service to replace; needed only if the app has two instances
-    #[arg(long, value_parser = one_of::<DeploymentTarget>())]
-    pub target: Option<DeploymentTarget>,
-    /// An argument of the Dockerfile; everybody with the image can read it
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    pub build_arg: Vec<(EnvName, EnvValue)>,
-    /// A variable of the service that the Dockerfile reads with RUN --mount=type=secret,id=NAME
-    #[arg(long, value_name = "NAME")]
-    pub build_secret: Vec<EnvName>,
-    /// Do not wait until it serves
-    #[arg(long, short)]
-    pub detach: bool,
-}
-
-fn variable(text: &str) -> Result<(EnvName, EnvValue), String> {
-    let (name, value) = text.split_once('=').ok_or("must be such as NAME=value")?;
-    Ok((name.parse()?, value.parse()?))
 }
 
 /// `svc publish`.

@@ -172,18 +172,25 @@ pub struct DeploymentSource {
 }
 
 impl DeploymentSource {
+    /// A field that is given and that only a Dockerfile reads.
+    pub fn of_a_dockerfile(&self) -> Option<&'static str> {
+        if !self.build_args.is_none() {
+            Some("source.buildArgs")
+        } else if !self.build_secrets.is_none() {
+            Some("source.buildSecrets")
+        } else {
+            None
+        }
+    }
+
     /// What is wrong with the fields together.
     pub fn problem(&self) -> Option<FieldProblem> {
-        let is_built = self.git.is_some() || self.folder.is_some();
-        let of_builds = [
-            ("buildArgs", self.build_args.is_none()),
-            ("buildSecrets", self.build_secrets.is_none()),
-        ];
-        if let Some((field, _)) = of_builds.iter().find(|(_, is_none)| !is_built && !is_none) {
-            return Some(FieldProblem {
-                field: format!("source.{field}"),
-                problem: "needs git or folder, where a Dockerfile reads it".into(),
-            });
+        if let Some(field) = self.of_a_dockerfile()
+            && self.git.is_none()
+            && self.folder.is_none()
+        {
+            let problem = "needs git or folder, where a Dockerfile reads it".into();
+            return Some(FieldProblem { field: field.into(), problem });
         }
         let image = self.image_id.is_some() && self.version.is_some();
         let half = self.image_id.is_some() != self.version.is_some();

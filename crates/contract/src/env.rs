@@ -19,6 +19,11 @@ impl Env {
         self.0.is_empty()
     }
 
+    /// The variables as plain texts.
+    pub fn to_texts(&self) -> BTreeMap<String, String> {
+        self.0.iter().map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect()
+    }
+
     /// The variables by name.
     pub fn into_map(self) -> BTreeMap<EnvName, EnvValue> {
         self.0

@@ -11,12 +11,13 @@ use tokio::sync::Semaphore;
 /// whatever limit its caller has. The other half is for files.
 static TURNS: Semaphore = Semaphore::const_new(256);
 
-/// The addresses of a host, which may be a literal address.
+/// The addresses of a host, which may be a literal address; one of IPv6 also in brackets, as in a URL.
 ///
 /// # Errors
 ///
 /// Nobody knows the host, or the resolver does not work.
 pub async fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
     }
@@ -37,7 +38,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_up_holds_its_turn_until_its_end() {
-        assert_eq!(look_up("::1").await.ok(), Some(vec![IpAddr::V6(Ipv6Addr::LOCALHOST)]));
+        for host in ["::1", "[::1]"] {
+            assert_eq!(look_up(host).await.ok(), Some(vec![IpAddr::V6(Ipv6Addr::LOCALHOST)]));
+        }
         let found = look_up("localhost").await.unwrap_or_default();
         assert!(found.iter().all(IpAddr::is_loopback) && !found.is_empty());
         let all = TURNS.try_acquire_many(256);

@@ -57,8 +57,7 @@ impl PrivateHosts {
         port: u16,
         setting: &'static str,
     ) -> Result<Vec<SocketAddr>, NoAddress> {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let found = look_up(bare).await.unwrap_or_default();
+        let found = look_up(host).await.unwrap_or_default();
         let is_private = self.contains(host, port);
         let may = |address| is_private || is_public(address) && !is_of_this_machine(address);
         let found = allowed(host, found, setting, may)?;

@@ -38,8 +38,7 @@ impl Reach {
     }
 
     async fn look_up(&self, host: &str) -> Vec<IpAddr> {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let found = tokio::time::timeout(LOOKED_UP_WITHIN, look_up(bare)).await;
+        let found = tokio::time::timeout(LOOKED_UP_WITHIN, look_up(host)).await;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
             Ok(Ok(found)) => {

@@ -76,11 +76,7 @@ pub(super) async fn check_folder(
     if kind == FolderKind::Dockerfile {
         return Ok(());
     }
-    let of_dockerfiles = [
-        ("source.buildArgs", source.build_args.is_none()),
-        ("source.buildSecrets", source.build_secrets.is_none()),
-    ];
-    if let Some((field, _)) = of_dockerfiles.iter().find(|(_, is_none)| !is_none) {
+    if let Some(field) = source.of_a_dockerfile() {
         return Err(Fault::invalid(field, "needs a Dockerfile in the folder, which reads it"));
     }
     let template = service.live.template();

@@ -102,14 +102,12 @@ fn order(
     state: &State,
     service: Option<&Service>,
 ) -> Result<Order, NotDone> {
-    let Deployment { app_id: app, source, .. } = &state.deployment;
-    let app = *app;
+    let Deployment { app_id: app, ref source, .. } = state.deployment;
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
-    let args = source.build_args.iter();
     Ok(Order {
         tag: format!("{}:{tag}", repository(app)),
         dockerfile: DOCKERFILE.into(),
-        args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
+        args: source.build_args.to_texts(),
         secrets: secrets(world, state, service)?,
         labels: Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]),
         steps: Steps::Programs { owner: owner(app), base: None },

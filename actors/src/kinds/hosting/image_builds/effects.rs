@@ -101,11 +101,10 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
 
 fn order(id: JobId, state: &State, source: &BuildSource, tag: String) -> Order {
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
-    let args = source.build_args.iter();
     Order {
         tag,
         dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
-        args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
+        args: source.build_args.to_texts(),
         secrets: Secrets::default(),
         labels: Labels::from([(JOB.into(), id.to_string())]),
         steps: Steps::Programs { owner: owner(state.job.image_id), base: None },

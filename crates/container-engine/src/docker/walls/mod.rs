@@ -162,17 +162,7 @@ impl Walls {
 
     /// Raises the walls if they do not stand, and sets their rules again if they do.
     pub async fn raise(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<(), EngineError> {
-        let raised = self.raise_or_say(docker, peers).await;
-        // Whatever keeps them from rising leaves containers exposed, if it would do so again.
-        raised.map_err(|why| match why {
-            EngineError::Unreachable(_) | EngineError::Exposed(_) => why,
-            EngineError::Refused(why) => EngineError::Exposed(why),
-            other => EngineError::Exposed(other.to_string()),
-        })
-    }
-
-    async fn raise_or_say(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<(), EngineError> {
-        if self.set_again(docker, peers).await? {
+        if self.set_again(docker, peers).await {
             return Ok(());
         }
         // It may have to be made. Nobody waits for that.
@@ -183,10 +173,9 @@ impl Walls {
             Ok(image) => self.begin(docker, &image, peers).await,
             Err(why) => Err(why),
         };
-        let (now, said) = match raised {
+        let (now, said) = match raised.map_err(exposed) {
             Ok(standing) => (State::Standing(Box::new(standing)), Ok(())),
-            Err(why @ EngineError::Unreachable(_)) => (State::Fallen(why.clone()), Err(why)),
-            Err(why) => (State::Fallen(EngineError::Exposed(why.to_string())), Err(why)),
+            Err(why) => (State::Fallen(why.clone()), Err(why)),
         };
         *state = now;
         self.raised.notify_waiters();
@@ -194,25 +183,36 @@ impl Walls {
     }
 
     /// Sets the rules again. False: the walls do not stand.
-    async fn set_again(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<bool, EngineError> {
+    async fn set_again(&self, docker: &Docker, peers: &[SocketAddr]) -> bool {
         let mut state = self.state.lock().await;
         let State::Standing(mut standing) = mem::replace(&mut *state, State::Unknown) else {
-            return Ok(false);
+            return false;
         };
         if standing.read_at.elapsed() >= READ_AGAIN_AFTER {
-            let image = docker.helpers.image(None).await?;
-            standing.resolvers = self.resolvers(docker, &image).await?;
             standing.read_at = Instant::now();
+            let read = async {
+                let image = docker.helpers.image(None).await?;
+                self.resolvers(docker, &image).await
+            };
+            match read.await {
+                Ok(resolvers) => standing.resolvers = resolvers,
+                // The walls stand all the same.
+                Err(why) => {
+                    tracing::warn!(error = %why, "the name servers of containers are not read again")
+                }
+            }
         }
         standing.rules = self.rules(&standing.bridges, &standing.resolvers, peers);
         match set(&mut standing.keeper, &standing.rules).await {
-            Ok(()) => *state = State::Standing(standing),
+            Ok(()) => {
+                *state = State::Standing(standing);
+                true
+            }
             Err(why) => {
                 tracing::warn!(error = %why, "the walls are raised anew");
-                return Ok(false);
+                false
             }
         }
-        Ok(true)
     }
 
     async fn begin(
@@ -224,15 +224,16 @@ impl Walls {
         let (helpers, own) = (&docker.helpers, self.own());
         tether::remove_others(helpers, &own).await?;
         let (resolvers, read_at) = (self.resolvers(docker, image).await?, Instant::now());
-        // Those of before the walls have other names.
-        let mut bridges = objects::bridges(&docker.daemon, &self.labels).await?;
-        bridges.retain(|(_, bridge)| !bridge.starts_with(&self.prefix()));
-        let mut bridges: Vec<String> = bridges.into_iter().map(|(_, bridge)| bridge).collect();
+        let networks = objects::bridges(&docker.daemon, &self.labels).await?;
+        // The bridges of before the walls have other names.
+        let (walled, before): (Vec<_>, Vec<_>) =
+            networks.into_iter().partition(|(_, bridge)| bridge.starts_with(&self.prefix()));
+        let mut bridges: Vec<String> = before.into_iter().map(|(_, bridge)| bridge).collect();
         bridges.push(format!("{}*", self.prefix()));
         let rules = self.rules(&bridges, &resolvers, peers);
         let mut keeper = Tethered::start(helpers, image, bodies::keeper(image, &own), None).await?;
         set(&mut keeper, &rules).await?;
-        self.probe(docker, image).await?;
+        self.probe(docker, image, walled.first().map(|(network, _)| network.as_str())).await?;
         tracing::info!(table = self.table(), "the walls around instances stand");
         Ok(Standing { keeper, resolvers, read_at, bridges, rules })
     }
@@ -253,12 +254,15 @@ impl Walls {
         Ok(line.split_whitespace().filter_map(|address| address.parse().ok()).collect())
     }
 
-    /// Tries to get out of a walled network: of one that is there, because an engine may have no room for
-    /// more, or else of one that is made for this.
-    async fn probe(&self, docker: &Docker, image: &str) -> Result<(), EngineError> {
-        let walled = objects::bridges(&docker.daemon, &self.labels).await?;
-        let is_walled = |(_, bridge): &&(String, String)| bridge.starts_with(&self.prefix());
-        if let Some((network, _)) = walled.iter().find(is_walled) {
+    /// Tries to get out of a walled network: of this one, because an engine may have no room for more, or
+    /// else of one that is made for it.
+    async fn probe(
+        &self,
+        docker: &Docker,
+        image: &str,
+        walled: Option<&str>,
+    ) -> Result<(), EngineError> {
+        if let Some(network) = walled {
             return self.probe_from(docker, image, network).await;
         }
         let network = format!("svc-walls-{}", self.tag);
@@ -302,6 +306,15 @@ async fn set(keeper: &mut Tethered, rules: &str) -> Result<(), EngineError> {
     match keeper.line().await?.as_str() {
         SET => Ok(()),
         why => Err(EngineError::Exposed(why.to_owned())),
+    }
+}
+
+/// Whatever keeps the walls from rising leaves containers exposed, if it would do so again.
+fn exposed(why: EngineError) -> EngineError {
+    match why {
+        EngineError::Unreachable(_) | EngineError::Exposed(_) => why,
+        EngineError::Refused(why) => EngineError::Exposed(why),
+        other => EngineError::Exposed(other.to_string()),
     }
 }
 
