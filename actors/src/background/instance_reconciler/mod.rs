@@ -54,6 +54,9 @@ impl Default for Intervals {
 /// The pause before a lost event stream is opened again.
 const RECONNECT: Duration = Duration::from_secs(1);
 
+/// The pause before it is looked again whether there is an instance. The first one waits for it.
+const UNTIL_THE_FIRST: Duration = Duration::from_secs(1);
+
 type Recorded = (InstanceId, Snapshot<Instances>);
 
 pub struct InstanceReconciler {
@@ -180,10 +183,16 @@ async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]
     }
 }
 
-/// Raises the walls around instances, and makes sure at each interval that they stand. Apart from the
-/// rounds: the image of the helpers may have to be made first.
+/// Raises the walls once there is an instance, and makes sure at each interval that they stand. Apart from
+/// the rounds: the image of the helpers may have to be made first.
 async fn keep_walls(world: Arc<World>, every: Duration) {
     loop {
+        let any = world.store.oldest::<Instances>(&InstanceIndex::All, None).count_up_to(1);
+        if any == Ok(0) {
+            world.engine_health.set_egress(Ok(()));
+            world.ports.clock.sleep(UNTIL_THE_FIRST).await;
+            continue;
+        }
         let raised = match world.ports.egress.of_instances().await {
             Some(peers) => world.ports.engine.raise_walls(&peers).await,
             None => Ok(()),
