@@ -132,6 +132,8 @@ impl World {
             (_, "firebase_app") => json!("1:1234567890:android:0a1b2c3d4e5f67890"),
             (_, "folder" | "work_dir") => json!("folder"),
             (_, "pass_env") => json!("PATH"),
+            (_, "build_arg") => json!("STAGE=test"),
+            (_, "build_secret") => json!("NPM_TOKEN"),
             (_, "user") => json!("nobody"),
             (_, "currency") => json!("EUR"),
             (_, "installation") => json!("12345678"),
