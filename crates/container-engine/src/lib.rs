@@ -216,7 +216,8 @@ pub trait Engine: Send + Sync {
     async fn usage(&self, name: &str) -> Result<Option<Usage>, EngineError>;
 
     /// Runs a program in a running container and streams its output. `input` is its standard input.
-    /// Dropping the stream ends the program.
+    /// Dropping the stream ends the program. One that cannot be started ends with 126 or 127, or is
+    /// [`EngineError::Refused`], as the version of the engine has it.
     async fn exec(
         &self,
         name: &str,

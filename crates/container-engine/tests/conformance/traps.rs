@@ -65,7 +65,7 @@ fn a_program_that_the_daemon_cannot_start_fails() {
     });
 }
 
-/// The daemon answers 200 and writes its error to the standard output.
+/// The daemon answers 200 and writes its error to the standard output, or refuses the program.
 async fn not_started(real: &Real) {
     let bench = real.bench();
     let spec = bench.spec("a");
@@ -76,9 +76,14 @@ async fn not_started(real: &Real) {
     let mut nowhere = exec(&["true"]);
     nowhere.env.insert("PATH".to_owned(), "/nowhere".to_owned());
     for program in [nobody, nowhere] {
-        let answer = bench.engine().exec(&spec.name, program, None).await;
-        let ran = Ran::of(answer.unwrap()).await;
-        assert!(matches!(ran.exit, Some(126 | 127)), "{ran:?}");
+        match bench.engine().exec(&spec.name, program, None).await {
+            Ok(output) => {
+                let ran = Ran::of(output).await;
+                assert!(matches!(ran.exit, Some(126 | 127)), "{ran:?}");
+            }
+            Err(EngineError::Refused(why)) => assert!(why.contains("nobody-of-that-name"), "{why}"),
+            Err(other) => panic!("{other}"),
+        }
     }
 }
 
