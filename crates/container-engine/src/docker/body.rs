@@ -60,7 +60,7 @@ fn host(spec: &ContainerSpec) -> HostConfig {
         pids_limit: Some(i64::from(spec.limits.pids)),
         cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(spec.capabilities.iter().map(|c| name(*c).to_owned()).collect()),
-        security_opt: Some(vec!["no-new-privileges:true".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
         privileged: Some(false),
         ipc_mode: Some("private".to_owned()),
         init: Some(true),

@@ -48,7 +48,7 @@ pub(super) fn disk(
         memory: Some(DISK_MEMORY),
         memory_swap: Some(DISK_MEMORY),
         pids_limit: Some(64),
-        security_opt: Some(vec!["no-new-privileges:true".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
         mounts: Some(vec![mount]),
         ..common()
     };

@@ -62,7 +62,7 @@ fn common() -> HostConfig {
         cap_drop: Some(vec!["ALL".to_owned()]),
         privileged: Some(false),
         readonly_rootfs: Some(true),
-        security_opt: Some(vec!["no-new-privileges:true".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
         memory: Some(MEMORY),
         memory_swap: Some(MEMORY),
         pids_limit: Some(64),
