@@ -23,7 +23,7 @@ fn reaches(container: &str, address: &str) -> bool {
 }
 
 /// The name of the container of a service of an instance.
-fn container(instance: &Value, role: &str) -> String {
+pub fn container(instance: &Value, role: &str) -> String {
     let id = instance["id"].as_str().unwrap().trim_start_matches("ins_").to_lowercase();
     docker(&["ps", "--filter", &format!("name=^svc-{id}-{role}-"), "--format", "{{.Names}}"])
 }

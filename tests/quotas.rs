@@ -2,9 +2,10 @@
 
 use crate::{
     backups::finished,
-    instances::backend,
+    egress::container,
+    instances::{backend, until},
     support::{
-        engine::engine,
+        engine::{docker, engine},
         load::together,
         service::{Answer, Person, Service, eventually},
     },
@@ -188,6 +189,62 @@ fn instances_count_their_services_and_backups_their_bytes() {
     call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();
     eventually("the instance is used no longer", || of("instances").0 == 0);
     assert_eq!(of("instanceMemory").0, 0);
+}
+
+#[test]
+fn an_instance_that_holds_too_much_on_the_disk_is_stopped_and_loses_nothing() {
+    let test = "an_instance_that_holds_too_much_on_the_disk_is_stopped_and_loses_nothing";
+    let Some(engine) = engine(test) else { return };
+    let quotas = "enterprise.instanceDisk=300MiB";
+    let mut service = engine.service(&[("SVC_QUOTAS", quotas)]);
+    let (ada, project, instance) = backend(&service);
+    let id = instance["id"].as_str().unwrap();
+    let seen = |service: &Service| {
+        service.call(Some(&ada), "svc_getBackendInstance", json!({"instanceId": id})).ok()
+    };
+    eventually("it is measured", || seen(&service)["diskBytes"].is_u64());
+    let empty = used(&service, &ada, None, "instanceDisk");
+    assert_eq!(json!(empty), json!([seen(&service)["diskBytes"], 300 << 20]));
+
+    let database = container(&instance, "sqldb");
+    let format = "{{range .Mounts}}{{if eq .Type \"volume\"}}{{.Destination}}{{end}}{{end}}";
+    let volume = docker(&["inspect", &database, "--format", format]);
+    let fill = format!("head -c 400M /dev/zero > {volume}/filler");
+    docker(&["exec", "--user", "0", &database, "sh", "-c", &fill]);
+    eventually("it is stopped", || seen(&service)["state"] == "stopped");
+    let stopped = seen(&service);
+    let (why, bytes) = (&stopped["lastError"], stopped["diskBytes"].as_u64().unwrap());
+    assert!(why.as_str().unwrap().contains("quota instanceDisk"), "{stopped}");
+    assert!(bytes >= 400 << 20 && bytes < (401 << 20) + empty.0, "{stopped}");
+    let params = json!({"instanceId": id});
+    for function in ["svc_startBackendInstance", "svc_restartBackendInstance"] {
+        let refused = service.call(Some(&ada), function, params.clone());
+        assert!(over(&refused).contains("of 300 MiB disk for instances"), "{refused:?}");
+    }
+    let another = json!({"projectId": project["id"], "name": "Another"});
+    over(&service.call(Some(&ada), "svc_createBackendInstance", another));
+
+    // What is kept of a deleted instance counts, too.
+    service.call(Some(&ada), "svc_deleteBackendInstance", params.clone()).ok();
+    let deleted = json!({"projectId": project["id"], "deleted": true});
+    eventually("it is deleted", || {
+        let found = service.call(Some(&ada), "svc_getBackendInstances", deleted.clone()).ok();
+        found["items"][0]["state"] == "deleted"
+    });
+    assert_eq!(used(&service, &ada, None, "instanceDisk").0, bytes);
+    over(&service.call(Some(&ada), "svc_undeleteBackendInstance", params.clone()));
+
+    service.stop();
+    service.check();
+    service.set("SVC_QUOTAS", "enterprise.instanceDisk=1GiB");
+    service.boot();
+    eventually("it may run again", || {
+        service.call(Some(&ada), "svc_undeleteBackendInstance", params.clone()).status == 200
+    });
+    let running = until(&service, &ada, &stopped["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    let kept = docker(&["exec", &container(&instance, "sqldb"), "ls", &volume]);
+    assert!(kept.contains("filler"), "{kept}");
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn plan<R: Resource>(
         ));
     };
     let limits = match &input {
+        Input::Command(command) if R::reports(command) => LimitsCount::No,
         Input::Create(_) | Input::Command(_) => LimitsCount::Yes,
         Input::Outcome(_) | Input::Emptied(_) | Input::Due | Input::RetentionOver(..) => {
             LimitsCount::No

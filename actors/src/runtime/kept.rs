@@ -84,7 +84,7 @@ impl<R: Resource> Kept<R> {
 
     /// What the resource takes of the quotas of its organization.
     pub fn uses(&self) -> Uses {
-        if self.is_deleted() { Uses::default() } else { R::uses(&self.state) }
+        if self.is_deleted() { R::uses_when_deleted(&self.state) } else { R::uses(&self.state) }
     }
 
     /// What of the resource has ended and is kept for a time, and since when.

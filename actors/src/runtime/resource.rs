@@ -136,9 +136,19 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Vec::new()
     }
 
-    /// What a resource in this state takes of the quotas of its organization. A deleted one takes nothing.
+    /// What a resource in this state takes of the quotas of its organization.
     fn uses(_state: &Self::State) -> Uses {
         Uses::default()
+    }
+
+    /// What a deleted resource still takes of the quotas.
+    fn uses_when_deleted(_state: &Self::State) -> Uses {
+        Uses::default()
+    }
+
+    /// Whether a command tells what has happened already, so that no quota refuses it.
+    fn reports(_command: &Self::Command) -> bool {
+        false
     }
 
     /// Whether the time at which the work of this state begins or ends removes data for good that the record

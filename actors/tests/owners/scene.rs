@@ -123,6 +123,8 @@ pub fn instance(now: Timestamp) -> Instance {
         unreachable_since: None,
         observing: false,
         advised: BTreeSet::new(),
+        disk_bytes: None,
+        held: None,
         last_error: None,
         last_log: vec![],
         created_at: now,

@@ -66,6 +66,15 @@ pub struct About {
     pub cpus: u32,
 }
 
+/// Bytes on the disk of the engine's machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiskUse {
+    /// What each volume holds, by its name. `None`: it has too many files to count them in time.
+    pub volumes: BTreeMap<String, Option<u64>>,
+    /// What each container has written outside of volumes, by its name. `None`: as above.
+    pub containers: BTreeMap<String, Option<u64>>,
+}
+
 /// All objects that carry the labels, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inventory {
@@ -214,6 +223,10 @@ pub trait Engine: Send + Sync {
 
     /// The current usage. `None`: the container does not run or does not exist.
     async fn usage(&self, name: &str) -> Result<Option<Usage>, EngineError>;
+
+    /// What the volumes with these labels, and the containers with them, hold on the disk of the engine's
+    /// machine. Takes as long as reading all of their folders does.
+    async fn disk_use(&self, labels: &Labels) -> Result<DiskUse, EngineError>;
 
     /// Runs a program in a running container and streams its output. `input` is its standard input.
     /// Dropping the stream ends the program. One that cannot be started ends with 126 or 127, or is

@@ -309,6 +309,32 @@ fn what_happens_behind_ones_back() {
 }
 
 #[test]
+fn the_disk_holds_what_it_is_told_until_that_goes() {
+    let fake = running();
+    now(fake.ensure_volume("vol", &labels())).unwrap();
+    fake.add_foreign_volume("foreign");
+    let held = |fake: &Fake| {
+        let held = now(fake.disk_use(&labels())).unwrap();
+        (held.volumes.into_iter().collect::<Vec<_>>(), held.containers.into_iter().collect())
+    };
+    let of = |name: &str, bytes| vec![(name.to_owned(), Some(bytes))];
+    assert_eq!(held(&fake), (of("vol", 0), of("a", 0)));
+    fake.set_volume_bytes("vol", 8);
+    fake.set_written_bytes("a", 3);
+    fake.kill("a");
+    assert_eq!(held(&fake), (of("vol", 8), of("a", 3)));
+    fake.inject(Operation::DiskUse, InjectedFault::FailBefore, Times::Once);
+    assert!(is_unreachable(now(fake.disk_use(&labels()))));
+    fake.vanish("a");
+    now(fake.remove_volume("vol")).unwrap();
+    assert_eq!(held(&fake), (vec![], vec![]));
+    // What comes back is empty.
+    now(fake.ensure_volume("vol", &labels())).unwrap();
+    now(fake.ensure_container(&spec("a"))).unwrap();
+    assert_eq!(held(&fake), (of("vol", 0), of("a", 0)));
+}
+
+#[test]
 fn a_published_image_is_pulled_by_its_digest() {
     let fake = Fake::default();
     let digest = fake.publish("registry.example/app:1");

@@ -36,6 +36,9 @@ records! {
         env: BTreeMap<String, String>,
         /// The limits of the server.
         resources: Resources,
+        /// What its volumes and containers held on the disk when they were measured last, in bytes. Null
+        /// until then.
+        disk_bytes: Option<u64>,
         /// The backup that the instance is created from, until it is restored. The server starts
         /// after that.
         from_backup_id: Option<BackupId>,

@@ -101,6 +101,9 @@ quotas! {
     InstanceMemory "instanceMemory" Bytes "memory for instances";
     /// The processors of the services of all instances together, also of stopped ones.
     InstanceCpus "instanceCpus" MilliCpus "processors for instances";
+    /// What the volumes and the containers of all instances hold on the disk together, as measured last; of
+    /// deleted instances, what is kept.
+    InstanceDisk "instanceDisk" Bytes "disk for instances";
     /// Builds and deployments of images that have not ended.
     Builds "builds" Count "builds and deployments under way";
     /// Uploads of artifacts that are not finalized.

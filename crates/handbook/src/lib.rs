@@ -73,6 +73,7 @@ files! {
     "decisions/0019-what-comes-next-follows-from-the-state.md",
     "decisions/0020-kinds-do-not-know-their-callers.md",
     "decisions/0021-walls-are-rules-of-the-machine.md",
+    "decisions/0022-disk-is-measured-after-it-is-written.md",
     "TESTING.md",
     "PERFORMANCE.md",
     "RELEASING.md",

@@ -1,9 +1,11 @@
 //! Reconciles instances at rest. Each round compares one inventory of the engine with all records,
 //! checks the health of the running services, and tells instances of security advisories. The reconciler
-//! also listens to the engine's events. It tells an instance that drifted from its record to reconcile.
-//! It writes no instance's record itself, and later rounds can find all of its state again.
+//! also measures what instances hold on the disk, and listens to the engine's events. It tells an instance
+//! that drifted from its record to reconcile. It writes no instance's record itself, and later rounds can
+//! find all of its state again.
 
 mod advise;
+mod disk;
 mod drift;
 mod orphans;
 
@@ -37,6 +39,8 @@ pub struct Intervals {
     pub round: Duration,
     /// How often the resource usage is sampled.
     pub sample: Duration,
+    /// How often it is measured what instances hold on the disk.
+    pub measure: Duration,
     /// How often unused images and old archives of folders are removed.
     pub prune: Duration,
 }
@@ -46,6 +50,7 @@ impl Default for Intervals {
         Intervals {
             round: Duration::from_secs(10),
             sample: Duration::from_secs(60),
+            measure: Duration::from_secs(300),
             prune: Duration::from_secs(3600),
         }
     }
@@ -80,6 +85,8 @@ impl Actor for InstanceReconciler {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
         ctx.spawn(keep_walls(self.world.clone(), self.intervals.round).into_actor(self));
+        let Intervals { measure, round, .. } = self.intervals;
+        ctx.spawn(disk::keep(self.world.clone(), measure, round).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
 }

@@ -32,6 +32,12 @@ pub fn container(id: InstanceId, role: Role, generation: u32) -> String {
     format!("svc-{}-{}-{generation}", unique(id), role.label())
 }
 
+/// The instance of a container or volume of this name.
+pub fn instance_of(name: &str) -> Option<InstanceId> {
+    let unique = name.strip_prefix("svc-")?.split('-').next()?;
+    format!("ins_{}", unique.to_ascii_uppercase()).parse().ok()
+}
+
 /// The container, volume and network of a restore check.
 pub fn restore_check(id: BackupId) -> String {
     format!("svc-restore-check-{}", id.to_string().trim_start_matches("bak_").to_ascii_lowercase())

@@ -29,7 +29,7 @@ use store::{Change, Merge};
 use ulid::Ulid;
 
 /// What counts changed since this version of the usage: a start counts everything again.
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 /// The key of [`VERSION`] beside those of the kinds' indexes.
 const COUNTED: &str = "usage";
 
@@ -94,18 +94,25 @@ impl Merge for Usage {
 }
 
 fn refusal(quota: Quota, (used, more, limit): (u64, u64, u64), tier: Option<Tier>) -> String {
-    let (name, noun, unit) = (quota.name(), quota.noun(), quota.unit());
-    let [used, more, limit] = [used, more, limit].map(|amount| unit.say(&amount));
+    let (noun, unit) = (quota.noun(), quota.unit());
     let needs = match unit {
         Unit::Count => String::new(),
-        Unit::Bytes | Unit::MilliCpus => format!(", and this needs {more} more"),
+        Unit::Bytes | Unit::MilliCpus => format!(", and this needs {} more", unit.say(&more)),
     };
-    let Some(tier) = tier else {
-        return format!(
-            "this server has promised {used} of {limit} {noun} (also to stopped ones){needs}; delete an instance \
-             first, or ask an operator for a larger machine"
-        );
-    };
+    match tier {
+        None => format!(
+            "this server has promised {} of {} {noun} (also to stopped ones){needs}; delete an instance first, or \
+             ask an operator for a larger machine",
+            unit.say(&used),
+            unit.say(&limit)
+        ),
+        Some(tier) => of_organization(quota, (used, limit), tier, &needs),
+    }
+}
+
+fn of_organization(quota: Quota, (used, limit): (u64, u64), tier: Tier, needs: &str) -> String {
+    let (name, noun, unit) = (quota.name(), quota.noun(), quota.unit());
+    let (used, limit) = (unit.say(&used), unit.say(&limit));
     let tier = format!("{tier:?}").to_lowercase();
     format!(
         "this organization uses {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; \
@@ -125,7 +132,7 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
         return Ok(Change::new());
     }
     // What an instance had before it was deleted was promised once, and its owner can free nothing of it.
-    let comes_back = before.is_some() && took.is_empty();
+    let comes_back = before.is_some() && took.only(&OF_MACHINE).is_empty();
     let counts = if comes_back { LimitsCount::No } else { limits };
     let mut change = promised(world, &took, &takes, counts);
     let of = |state: Option<&R::State>, uses: &Uses| match state.filter(|_| !uses.is_empty()) {
@@ -197,6 +204,19 @@ fn limits_of(world: &World, organization: OrganizationId) -> Result<Limits, Faul
     let quotas = &world.ports.site.quotas;
     let limit = |quota: &Quota| Some((*quota, quotas.limit(tier, *quota)?));
     Ok(Limits { tier: Some(tier), quotas: Quota::ALL.iter().filter_map(limit).collect() })
+}
+
+/// The most that an organization may use of a quota, and what its members are told who use so much.
+/// `None`: there is no limit.
+pub fn limit(
+    world: &World,
+    organization: OrganizationId,
+    quota: Quota,
+    used: u64,
+) -> Result<Option<(u64, String)>, Fault> {
+    let tier = tier(&world.store, organization)?;
+    let limit = world.ports.site.quotas.limit(tier, quota);
+    Ok(limit.map(|limit| (limit, of_organization(quota, (used, limit), tier, ""))))
 }
 
 /// The tier of an organization: that of its owner. The organizations of an administrator have no limits.

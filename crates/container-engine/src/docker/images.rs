@@ -37,7 +37,7 @@ fn image(found: ImageInspect) -> Image {
     let created_at = found.created.as_deref().and_then(view::moment);
     Image {
         id: found.id.unwrap_or_default(),
-        tags: named(found.repo_tags.unwrap_or_default()),
+        tags: tagged(found.repo_tags.unwrap_or_default()),
         digests: named(found.repo_digests.unwrap_or_default()),
         labels: view::labels(found.config.and_then(|config| config.labels)),
         size: found.size.and_then(|size| size.try_into().ok()).unwrap_or_default(),
@@ -48,12 +48,17 @@ fn image(found: ImageInspect) -> Image {
 fn listed(found: ImageSummary) -> Image {
     Image {
         id: found.id,
-        tags: named(found.repo_tags),
+        tags: tagged(found.repo_tags),
         digests: named(found.repo_digests),
         labels: view::labels(Some(found.labels)),
         size: found.size.try_into().unwrap_or_default(),
         created_at: Timestamp::from_millis(found.created.saturating_mul(1000)),
     }
+}
+
+/// Docker 28 with containerd's store also says here by which digest an image was pulled.
+fn tagged(names: Vec<String>) -> Vec<String> {
+    named(names).into_iter().filter(|name| !name.contains('@')).collect()
 }
 
 fn named(mut names: Vec<String>) -> Vec<String> {

@@ -5,6 +5,7 @@ mod build;
 mod containers;
 mod context;
 mod daemon;
+mod disk_use;
 mod errors;
 mod events;
 mod exec;
@@ -21,8 +22,8 @@ mod view;
 mod walls;
 
 use crate::{
-    About, BuildEvent, BuildSpec, Container, ContainerSpec, Engine, EngineError, Event, Exec,
-    Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage,
+    About, BuildEvent, BuildSpec, Container, ContainerSpec, DiskUse, Engine, EngineError, Event,
+    Exec, Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -38,6 +39,8 @@ pub struct Docker {
     daemon: Daemon,
     /// Held while a network is created.
     networks: tokio::sync::Mutex<()>,
+    /// Held while folders of volumes are read.
+    measuring: tokio::sync::Mutex<()>,
     helpers: Helpers,
     /// The disks of isolated builds in use, by their volumes.
     disks: InUse,
@@ -60,6 +63,7 @@ impl Docker {
         let daemon = Daemon::at(address)?;
         Ok(Docker {
             networks: tokio::sync::Mutex::default(),
+            measuring: tokio::sync::Mutex::default(),
             helpers: Helpers::new(daemon.clone(), BUILDER_BASE),
             daemon,
             disks: InUse::default(),
@@ -142,6 +146,10 @@ impl Engine for Docker {
 
     async fn usage(&self, name: &str) -> Result<Option<Usage>, EngineError> {
         usage::usage(&self.daemon, name).await
+    }
+
+    async fn disk_use(&self, labels: &Labels) -> Result<DiskUse, EngineError> {
+        disk_use::disk_use(self, labels).await
     }
 
     async fn exec(

@@ -9,9 +9,9 @@ use super::{
     streams::{self, Play},
 };
 use crate::{
-    About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, Engine, EngineError, Event,
-    Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output, RegistryLogin,
-    Usage,
+    About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, DiskUse, Engine, EngineError,
+    Event, Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output,
+    RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -109,6 +109,10 @@ impl Engine for Fake {
 
     async fn usage(&self, name: &str) -> Result<Option<Usage>, EngineError> {
         self.perform(Operation::Usage, |model| Ok(usage(model, name))).await
+    }
+
+    async fn disk_use(&self, labels: &Labels) -> Result<DiskUse, EngineError> {
+        self.perform(Operation::DiskUse, |model| Ok(disk_use(model, labels))).await
     }
 
     async fn exec(
@@ -218,8 +222,8 @@ fn inventory(model: &mut Model, labels: &Labels) -> Inventory {
     };
     let networks = model.networks.iter().map(|(name, net)| (name, &net.labels));
     let networks = networks.filter(|(_, found)| carries(found, labels)).map(owned).collect();
-    let volumes = model.volumes.iter().filter(|(_, found)| carries(found, labels)).map(owned);
-    let volumes = volumes.collect();
+    let volumes = model.volumes.iter().map(|(name, volume)| (name, &volume.labels));
+    let volumes = volumes.filter(|(_, found)| carries(found, labels)).map(owned).collect();
     let containers = names.iter().filter_map(|name| model.look(name));
     // Lists do not contain it, as with the real engine.
     let containers = containers.map(|container| Container { started_at: None, ..container });
@@ -255,6 +259,15 @@ fn usage(model: &Model, name: &str) -> Option<Usage> {
         sent: ran,
         pids: 2,
     })
+}
+
+fn disk_use(model: &Model, labels: &Labels) -> DiskUse {
+    let volumes = model.volumes.iter().filter(|(_, volume)| carries(&volume.labels, labels));
+    let made = model.containers.iter().filter(|(_, made)| carries(&made.container.labels, labels));
+    DiskUse {
+        volumes: volumes.map(|(name, volume)| (name.clone(), Some(volume.bytes))).collect(),
+        containers: made.map(|(name, made)| (name.clone(), Some(made.written))).collect(),
+    }
 }
 
 fn known_program(command: &[String]) -> Script {

@@ -41,6 +41,7 @@ operations! {
     RemoveContainer => "remove_container",
     Logs => "logs",
     Usage => "usage",
+    DiskUse => "disk_use",
     Exec => "exec",
     Image => "image",
     Resolve => "resolve",

@@ -101,7 +101,7 @@ impl Fake {
 
     /// Adds somebody else's volume.
     pub fn add_foreign_volume(&self, name: &str) {
-        self.with(|model| model.volumes.insert(name.to_owned(), Labels::new()));
+        self.with(|model| model.insert_volume(name, Labels::new()));
     }
 
     /// Sets the bytes of the build cache.
@@ -201,6 +201,24 @@ impl Fake {
     /// Changes the health of a running container.
     pub fn set_health(&self, name: &str, health: Health) {
         self.with(|model| model.set_health(name, health));
+    }
+
+    /// Sets the bytes that a volume holds on the disk.
+    pub fn set_volume_bytes(&self, name: &str, bytes: u64) {
+        self.with(|model| {
+            if let Some(volume) = model.volumes.get_mut(name) {
+                volume.bytes = bytes;
+            }
+        });
+    }
+
+    /// Sets the bytes that a container has written outside of volumes.
+    pub fn set_written_bytes(&self, container: &str, bytes: u64) {
+        self.with(|model| {
+            if let Some(made) = model.containers.get_mut(container) {
+                made.written = bytes;
+            }
+        });
     }
 
     /// Writes a line to a container's log.

@@ -27,7 +27,7 @@ pub(super) struct Model {
     pub is_unreachable: bool,
     pub containers: BTreeMap<String, Made>,
     pub networks: BTreeMap<String, Net>,
-    pub volumes: BTreeMap<String, Labels>,
+    pub volumes: BTreeMap<String, Vol>,
     pub images: Vec<Image>,
     pub registry: Vec<Published>,
     pub logins: Vec<(String, RegistryLogin)>,
@@ -50,12 +50,20 @@ pub(super) struct Net {
     pub serial: u64,
 }
 
+pub(super) struct Vol {
+    pub labels: Labels,
+    /// What it holds on the disk, in bytes.
+    pub bytes: u64,
+}
+
 pub(super) struct Made {
     /// `None`: somebody else's container.
     pub spec: Option<ContainerSpec>,
     pub container: Container,
     pub behaviour: Behaviour,
     pub log: Vec<LogLine>,
+    /// Bytes that were written outside of volumes.
+    pub written: u64,
     /// Since the last start.
     looks: u32,
     joined: Option<u64>,
@@ -162,15 +170,20 @@ impl Model {
 
     pub fn ensure_volume(&mut self, name: &str, labels: &Labels) -> Result<(), EngineError> {
         match self.volumes.get(name) {
-            Some(known) if !carries(known, labels) => {
+            Some(known) if !carries(&known.labels, labels) => {
                 Err(EngineError::Conflict(format!("the volume {name} is not ours")))
             }
             Some(_) => Ok(()),
             None => {
-                self.volumes.insert(name.to_owned(), labels.clone());
+                self.insert_volume(name, labels.clone());
                 Ok(())
             }
         }
+    }
+
+    /// Adds an empty volume.
+    pub fn insert_volume(&mut self, name: &str, labels: Labels) {
+        self.volumes.insert(name.to_owned(), Vol { labels, bytes: 0 });
     }
 
     pub fn remove_volume(&mut self, name: &str) -> Result<(), EngineError> {
@@ -256,6 +269,7 @@ impl Model {
             container: container.clone(),
             behaviour,
             log: Vec::new(),
+            written: 0,
             looks: 0,
             joined: None,
             endings: watch::Sender::new(0),

@@ -30,6 +30,8 @@ pub trait Bench: Send + Sync {
     async fn add_foreign_container(&self, name: &str);
     /// Creates a volume that is not ours.
     async fn add_foreign_volume(&self, name: &str);
+    /// Has a running container write so many bytes into a new file.
+    async fn write(&self, container: &str, path: &str, bytes: u64);
     async fn pass(&self, time: Duration);
     /// Whether a program with this word among its arguments runs in the container.
     async fn has_program(&self, container: &str, word: &str) -> bool;

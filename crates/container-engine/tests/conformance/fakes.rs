@@ -71,6 +71,14 @@ impl Bench for Model {
         self.fake.add_foreign_volume(name);
     }
 
+    async fn write(&self, container: &str, path: &str, bytes: u64) {
+        let spec = self.fake.spec(container).unwrap();
+        match spec.mounts.iter().find(|mount| path.starts_with(&mount.path)) {
+            Some(mount) => self.fake.set_volume_bytes(&mount.volume, bytes),
+            None => self.fake.set_written_bytes(container, bytes),
+        }
+    }
+
     async fn pass(&self, time: Duration) {
         self.time.fetch_add(time.as_millis().try_into().unwrap(), Ordering::SeqCst);
     }

@@ -4,6 +4,7 @@
 mod bench;
 mod connection;
 mod containers;
+mod disk_use;
 mod events;
 mod exec;
 mod fakes;
@@ -89,6 +90,10 @@ held_to! {
     usage {
         two_samples_make_a_rate,
         what_does_not_run_uses_nothing,
+    }
+    disk_use {
+        what_is_written_is_counted_until_it_is_removed,
+        without_volumes_and_containers_there_is_nothing,
     }
     images {
         a_build_says_what_it_does_and_makes_an_image,

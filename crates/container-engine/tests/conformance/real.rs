@@ -214,6 +214,12 @@ impl Bench for Real {
         self.behind.create_volume(request).await.unwrap();
     }
 
+    async fn write(&self, container: &str, path: &str, bytes: u64) {
+        let script = format!("head -c {bytes} /dev/urandom >{path}");
+        let ran = self.bench().run_in(container, &["sh", "-c", &script]).await;
+        assert_eq!(ran.exit, Some(0), "{ran:?}");
+    }
+
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }

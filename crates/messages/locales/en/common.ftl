@@ -198,6 +198,7 @@ not_classified_yet = Not classified yet
 # The name on the wire chooses the words. Elsewhere, English says the name itself, in small letters.
 name_of_value = { $wire ->
     [instanceMemory] memory of instances
+    [instanceDisk] disk of instances
     [instanceCpus] processors of instances
     [artifactBytes] size of artifacts
     [backupBytes] size of backups

@@ -81,6 +81,7 @@ deploy_version = Deploy version { $better }.
 open_its_app = Open its app
 desired_state = Desired state
 template_version = Template version
+on_the_disk = On the disk
 health = Health
 inside_of_the_instance = inside of the instance
 instances_of = Instances of { $name }

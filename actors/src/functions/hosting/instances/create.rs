@@ -10,6 +10,7 @@ use crate::{
         hosting::{
             images,
             instances::{
+                container_spec::UNMEASURED,
                 record::Instance,
                 rules::{Creation, ForApp},
                 secrets::{new_secrets, seal, secret_names},
@@ -32,9 +33,6 @@ use contract::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use store::Snapshot;
-
-/// What a new instance takes of the disk at least: an empty database.
-const INSTANCE_BYTES: u64 = 128 << 20;
 
 pub(super) struct NewInstance {
     pub kind: InstanceKind,
@@ -62,7 +60,7 @@ pub(super) fn creation(
     let version = current.ok_or(Fault::NotFound("version of this template"))?;
     let resources = new.resources.unwrap_or_default();
     check_resources(&platform.world, resources)?;
-    platform.world.ports.machine.check_room(INSTANCE_BYTES)?;
+    platform.world.ports.machine.check_room(UNMEASURED)?;
     let (app_id, app) = app_for(cx, &new)?;
     let mut images = BTreeMap::new();
     let mut services = Vec::new();
@@ -99,6 +97,8 @@ pub(super) fn creation(
         unreachable_since: None,
         observing: false,
         advised: BTreeSet::new(),
+        disk_bytes: None,
+        held: None,
         last_error: None,
         last_log: Vec::new(),
         created_at: cx.now,

@@ -84,13 +84,22 @@ const DATABASE_CAPABILITIES: [Capability; 6] = [
     Capability::SetUid,
 ];
 
+/// What an instance holds on the disk until it is measured, in bytes: an empty database.
+pub const UNMEASURED: u64 = 128 << 20;
+
 /// What an instance and the containers of its services take of the quotas.
 pub(super) fn uses(instance: &Instance) -> Uses {
-    instance.services.iter().fold(Uses::one(Quota::Instances), |uses, service| {
+    let uses = Uses::one(Quota::Instances).and_all(&uses_of_disk(instance));
+    instance.services.iter().fold(uses, |uses, service| {
         let limits = limits(instance, service.live.template());
         uses.and(Quota::InstanceMemory, limits.memory)
             .and(Quota::InstanceCpus, limits.cpu_millis.into())
     })
+}
+
+/// What an instance takes of the disk, also a deleted one whose data is kept.
+pub(super) fn uses_of_disk(instance: &Instance) -> Uses {
+    Uses::default().and(Quota::InstanceDisk, instance.disk_bytes.unwrap_or(UNMEASURED))
 }
 
 fn limits(instance: &Instance, template: &TemplateService) -> Limits {

@@ -24,7 +24,8 @@
 //! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data, Undelete |
 //!
 //! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
-//! alone. A command that asks for what already holds keeps the record. Any other command is refused
+//! alone. Every state but these two accepts Hold, which stops the instance until Release: Start, Restart and
+//! Undelete are refused meanwhile. Measure and Advise write down what was found out. A command that asks for what already holds keeps the record. Any other command is refused
 //! with a reason; Observe in a transient state is ignored, because a step is already pending. A
 //! deadline that passes is decided by `on_due`.
 //!

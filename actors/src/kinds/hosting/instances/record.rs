@@ -62,6 +62,13 @@ pub struct Instance {
     /// looked at last.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub advised: BTreeSet<String>,
+    /// What the volumes and the containers held on the disk when they were measured last, in bytes.
+    /// `None`: that was not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+    /// Why the instance may not run: the instances of its organization hold too much on the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     pub last_error: Option<String>,
     /// The last output of the container that failed.
     pub last_log: Vec<String>,

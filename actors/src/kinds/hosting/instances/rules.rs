@@ -86,6 +86,12 @@ pub enum Command {
     },
     /// These security advisories concern the images of the live revisions.
     Advise(BTreeSet<String>),
+    /// The volumes and containers hold so many bytes on the disk.
+    Measure(u64),
+    /// Stop the instance for this reason, and refuse to start it.
+    Hold(String),
+    /// The instance may run again.
+    Release,
     AddService {
         service: Box<Service>,
         /// Secrets that the service needs. Existing secrets are kept.
@@ -142,6 +148,9 @@ impl std::fmt::Debug for Command {
             Command::Update { .. } => "Update",
             Command::Observe { .. } => "Observe",
             Command::Advise(..) => "Advise",
+            Command::Measure(..) => "Measure",
+            Command::Hold(..) => "Hold",
+            Command::Release => "Release",
             Command::AddService { .. } => "AddService",
             Command::Replace { .. } => "Replace",
             Command::Withdraw(..) => "Withdraw",
@@ -254,7 +263,13 @@ impl Resource for Instances {
                 | Command::Leave(..)
                 | Command::Undelete { .. }
                 | Command::Observe { .. }
+                | Command::Measure(..)
+                | Command::Release
         )
+    }
+
+    fn reports(command: &Command) -> bool {
+        matches!(command, Command::Measure(..))
     }
 
     fn index(instance: &Instance) -> Entries<Self> {
@@ -269,6 +284,13 @@ impl Resource for Instances {
 
     fn uses(instance: &Instance) -> Uses {
         container_spec::uses(instance)
+    }
+
+    fn uses_when_deleted(instance: &Instance) -> Uses {
+        match instance.delete_data {
+            true => Uses::default(),
+            false => container_spec::uses_of_disk(instance),
+        }
     }
 
     fn claims(instance: &Instance) -> Vec<Unique<Self>> {

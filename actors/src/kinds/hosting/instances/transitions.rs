@@ -44,6 +44,7 @@ impl Instance {
         let now = at.now;
         match command {
             Command::Start { accept_data_loss } => {
+                self.may_run()?;
                 let mut instance = self;
                 if accept_data_loss {
                     instance.forget_volumes();
@@ -59,7 +60,10 @@ impl Instance {
                 _ => Ok(self.begin_stop(S::Stopping, DesiredState::Stopped, now)),
             },
             Command::Restart => match self.state {
-                S::Stopped => Ok(self.begin_start(now)),
+                S::Stopped => {
+                    self.may_run()?;
+                    Ok(self.begin_start(now))
+                }
                 // Restart also stops what hangs.
                 S::Running | S::Degraded | S::Failed => {
                     Ok(self.begin_stop(S::Restarting, DesiredState::Running, now))
@@ -80,6 +84,9 @@ impl Instance {
                 _ => Ok(Step::keep()),
             },
             Command::Advise(advisories) => Ok(self.advise(advisories)),
+            Command::Measure(bytes) => Ok(self.measured(bytes)),
+            Command::Hold(why) => Ok(self.hold(why, now)),
+            Command::Release => Ok(self.release()),
             Command::AddService { service, secrets } => {
                 self.with(secrets).add_service(*service, now)
             }
@@ -131,6 +138,7 @@ impl Instance {
                 return Err(Fault::invalid("appId", GONE));
             }
             Command::Undelete { template, app } => {
+                self.may_run()?;
                 let key = self.template_id;
                 let mut also = Change::new()
                     .require(&key, &template)
@@ -146,6 +154,8 @@ impl Instance {
                 }
                 self.begin_start(at.now).also(also)
             }
+            Command::Measure(bytes) => self.measured(bytes),
+            Command::Release => self.release(),
             _ => Step::keep(),
         })
     }
@@ -203,6 +213,36 @@ impl Instance {
         }
         self.advised = advisories;
         Step::put(self)
+    }
+
+    fn measured(mut self, bytes: u64) -> Step<Instances> {
+        if self.disk_bytes == Some(bytes) {
+            return Step::keep();
+        }
+        self.disk_bytes = Some(bytes);
+        Step::put(self)
+    }
+
+    fn hold(mut self, why: String, now: Timestamp) -> Step<Instances> {
+        if self.held.is_some() {
+            return Step::keep();
+        }
+        self.held = Some(why);
+        if self.state == InstanceState::Stopped {
+            return Step::put(self);
+        }
+        self.begin_stop(InstanceState::Stopping, DesiredState::Stopped, now)
+    }
+
+    fn release(mut self) -> Step<Instances> {
+        match self.held.take() {
+            Some(_) => Step::put(self),
+            None => Step::keep(),
+        }
+    }
+
+    fn may_run(&self) -> Result<(), Fault> {
+        self.held.clone().map_or(Ok(()), |why| Err(Fault::OverQuota(why)))
     }
 
     /// The deadline passed. An instance that starts fails. An instance that stops reconciles at

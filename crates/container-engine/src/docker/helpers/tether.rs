@@ -156,26 +156,54 @@ impl Tethered {
     pub async fn line(&mut self) -> Result<String, EngineError> {
         let until = Instant::now() + LINE;
         let mut errors = String::new();
-        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let output = &mut connection.output;
         loop {
-            let Ok(part) = timeout_at(until, output.next()).await else {
+            let Ok(part) = timeout_at(until, self.part()).await else {
                 return Err(EngineError::Unreachable(format!(
                     "the container of a helper said nothing for {} s",
                     LINE.as_secs()
                 )));
             };
-            match part {
-                Some(Ok(LogOutput::StdOut { message })) => {
+            match part? {
+                Some(LogOutput::StdOut { message }) => {
                     return Ok(String::from_utf8_lossy(&message).trim().to_owned());
                 }
-                Some(Ok(other)) => errors.push_str(&String::from_utf8_lossy(&other.into_bytes())),
+                Some(other) => errors.push_str(&String::from_utf8_lossy(&other.into_bytes())),
                 None if !errors.is_empty() && !errors.contains(PASSING) => {
                     return Err(EngineError::Refused(errors.trim().to_owned()));
                 }
-                Some(Err(_)) | None => return Err(cut_off()),
+                None => return Err(cut_off()),
             }
         }
+    }
+
+    /// What the main program says before the line `end`, which has to come within this time. What it
+    /// complains about is left out.
+    pub async fn text(&mut self, end: &str, within: Duration) -> Result<String, EngineError> {
+        let said = timeout(within, async {
+            let mut said = Vec::new();
+            loop {
+                match self.part().await? {
+                    Some(LogOutput::StdOut { message }) => said.extend_from_slice(&message),
+                    Some(_) => continue,
+                    None => return Err(cut_off()),
+                }
+                if let Some(text) = before(end, &said) {
+                    return Ok(text);
+                }
+            }
+        });
+        said.await.unwrap_or_else(|_| {
+            Err(EngineError::Unreachable(format!(
+                "the container of a helper was not done within {} s",
+                within.as_secs()
+            )))
+        })
+    }
+
+    /// The next part of the main program's output. `None`: there is no more.
+    async fn part(&mut self) -> Result<Option<LogOutput>, EngineError> {
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+        connection.output.next().await.transpose().map_err(|_| cut_off())
     }
 
     /// Removes the container, and waits until it is gone.
@@ -186,6 +214,28 @@ impl Tethered {
     }
 }
 
+/// The lines before the line `end`, if that is the last one.
+fn before(end: &str, said: &[u8]) -> Option<String> {
+    let lines = said.strip_suffix(b"\n")?.strip_suffix(end.as_bytes())?;
+    let is_line = lines.is_empty() || lines.ends_with(b"\n");
+    is_line.then(|| String::from_utf8_lossy(lines).into_owned())
+}
+
 fn cut_off() -> EngineError {
     EngineError::Unreachable("the container of a helper was cut off".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::before;
+
+    #[test]
+    fn a_text_is_whole_with_its_last_line() {
+        assert_eq!(before("end", b"1 a\n2 b\nend\n").as_deref(), Some("1 a\n2 b\n"));
+        assert_eq!(before("end", b"end\n").as_deref(), Some(""));
+        assert_eq!(before("end", b"1 a\nend"), None);
+        assert_eq!(before("end", b"1 a\nno end\n"), None);
+        assert_eq!(before("end", b"end\n1 a\n"), None);
+        assert_eq!(before("end", b""), None);
+    }
 }
