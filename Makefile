@@ -1,7 +1,7 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
 # those of `openapi`.
 
-.PHONY: run test test-program test-others test-checks test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
+.PHONY: run test test-engines test-program test-others test-checks test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
 
 DATA ?= data/run
 # Cargo takes all processors, and not those that make has left.
@@ -21,6 +21,11 @@ run:
 # servers: twice as many as processors run at a time, and the other tests and the checks beside them.
 test: test-deps fmt
 	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-others test-checks
+
+# Run the tests with containers on the Docker of other releases of Debian, each with both stores of images, as
+# root. Takes an hour and a half. `make test-engines ENGINES=forky+containerd` runs one.
+test-engines:
+	.ci/engines $(ENGINES)
 
 # `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended. Through a pipe of
 # its own: a program that a test starts can make its output non-blocking, and make cannot write to it then.

@@ -170,6 +170,8 @@ pub enum Event {
     Move,
     AddStorefront,
     Observe,
+    Hold,
+    Release,
     Replace(u128),
     Withdraw(u128),
     Update(u32),
@@ -195,6 +197,8 @@ pub fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Move),
         1 => Just(Event::AddStorefront),
         2 => Just(Event::Observe),
+        1 => Just(Event::Hold),
+        1 => Just(Event::Release),
         2 => (1..4_u128).prop_map(Event::Replace),
         1 => (1..4_u128).prop_map(Event::Withdraw),
         1 => (0..4_u32).prop_map(Event::Update),
@@ -221,6 +225,8 @@ pub fn happen(world: &mut World, event: Event) {
         Event::Move => world.take(Input::Command(scene::undelete_into(world.now))),
         Event::AddStorefront => world.take(Input::Command(scene::add_storefront())),
         Event::Observe => world.take(Input::Command(Command::Observe { lost: vec![] })),
+        Event::Hold => world.take(Input::Command(Command::Hold("it is too large".to_owned()))),
+        Event::Release => world.take(Input::Command(Command::Release)),
         Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
         Event::Withdraw(n) => {
             let why = "not wanted".to_owned();
@@ -264,6 +270,9 @@ pub fn check(world: &World, event: &Event) {
     let transient = [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting];
     if transient.contains(&instance.state) {
         assert!(instance.deadline.is_some(), "what must end has an end: {told}");
+    }
+    if instance.held.is_some() {
+        assert_ne!(instance.desired, DesiredState::Running, "nothing starts it: {told}");
     }
     if matches!(instance.state, S::Deleting | S::Deleted) {
         assert_eq!(instance.desired, DesiredState::Deleted, "{told}");

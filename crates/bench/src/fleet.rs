@@ -88,6 +88,8 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         unreachable_since: None,
         observing: false,
         advised: Default::default(),
+        disk_bytes: None,
+        held: None,
         last_error: None,
         last_log: Vec::new(),
         created_at: seed::MADE,
