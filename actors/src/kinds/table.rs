@@ -255,9 +255,12 @@ macro_rules! organization {
     ($kind:ident, $id:ident, $state:ident, $store:ident) => {
         Ok(None)
     };
-    // An instance may be created together with its app, and it outlives it.
+    // An instance may be created together with its app, and it outlives it, also with its project.
     (Instances, $id:ident, $state:ident, $store:ident, Apps) => {
-        organization_of::<Projects>(Some($state.project_id), $store)
+        match $state.left_to {
+            Some(organization) => Ok(Some(organization)),
+            None => organization_of::<Projects>(Some($state.project_id), $store),
+        }
     };
     ($kind:ident, $id:ident, $state:ident, $store:ident, Organizations) => {
         Ok(<$kind as Child>::parent($state))
