@@ -22,7 +22,7 @@ run:
 test: test-deps fmt
 	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-others test-checks
 
-# Run the tests with containers on the Docker of other releases of Debian, each with both stores of images, as
+# Run the tests with containers on the Docker of later releases of Debian, each with both stores of images, as
 # root. Takes an hour and a half. `make test-engines ENGINES=forky+containerd` runs one.
 test-engines:
 	.ci/engines $(ENGINES)

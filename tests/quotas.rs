@@ -232,14 +232,16 @@ fn an_instance_that_holds_too_much_on_the_disk_is_stopped_and_loses_nothing() {
         found["items"][0]["state"] == "deleted"
     });
     assert_eq!(used(&service, &ada, None, "instanceDisk").0, bytes);
-    over(&service.call(Some(&ada), "svc_undeleteBackendInstance", params.clone()));
+    service.call(Some(&ada), "svc_undeleteBackendInstance", params.clone()).ok();
+    eventually("it comes back stopped", || seen(&service)["state"] == "stopped");
+    over(&service.call(Some(&ada), "svc_startBackendInstance", params.clone()));
 
     service.stop();
     service.check();
     service.set("SVC_QUOTAS", "enterprise.instanceDisk=1GiB");
     service.boot();
     eventually("it may run again", || {
-        service.call(Some(&ada), "svc_undeleteBackendInstance", params.clone()).status == 200
+        service.call(Some(&ada), "svc_startBackendInstance", params.clone()).status == 200
     });
     let running = until(&service, &ada, &stopped["id"], &["running", "failed"]);
     assert_eq!(running["state"], "running", "{running}");

@@ -146,7 +146,7 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Uses::default()
     }
 
-    /// Whether a command tells what has happened already, so that no quota refuses it.
+    /// Whether a command only writes down what has happened already. No quota refuses it.
     fn reports(_command: &Self::Command) -> bool {
         false
     }

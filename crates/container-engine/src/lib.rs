@@ -69,9 +69,10 @@ pub struct About {
 /// Bytes on the disk of the engine's machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskUse {
-    /// What each volume holds, by its name. `None`: it has too many files to count them in time.
+    /// What each volume holds, by its name. `None`: it is not known, such as where many files cannot be
+    /// counted in time.
     pub volumes: BTreeMap<String, Option<u64>>,
-    /// What each container has written outside of volumes, by its name. `None`: as above.
+    /// What each container has written outside of these volumes, by its name. `None`: as above.
     pub containers: BTreeMap<String, Option<u64>>,
 }
 

@@ -5,7 +5,7 @@ use super::instances;
 use crate::{
     kinds::{
         hosting::{
-            instances::{Command, Instance, Instances},
+            instances::{Command, Instance, Instances, container_spec::UNMEASURED_BYTES},
             names,
         },
         people::usage,
@@ -13,8 +13,8 @@ use crate::{
     },
     runtime::resource::Row,
 };
-use container_engine::{DiskUse, EngineError};
-use contract::{Fault, InstanceId, OrganizationId, Timestamp, quotas::Quota};
+use container_engine::DiskUse;
+use contract::{Fault, InstanceId, OrganizationId, quotas::Quota};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -24,21 +24,21 @@ use std::{
 /// What instances hold is written down in steps of so many bytes, so that one at rest writes nothing.
 const STEP: u64 = 1 << 20;
 
-/// Measures after each `every`, and in each round while the disk is nearly full.
-pub(super) async fn keep(world: Arc<World>, every: Duration, round: Duration) {
-    let mut measured_at: Option<Timestamp> = None;
+/// Measures after each `every`, and five times as often while the disk is nearly full.
+pub(super) async fn measure_at_intervals(world: Arc<World>, every: Duration, round: Duration) {
+    // Not by the clock, which may jump.
+    let mut waited = every;
     loop {
-        let now = world.ports.clock.now();
         let is_full = world.ports.machine.check_room(0).is_err();
-        if is_full || measured_at.is_none_or(|at| now.since(at) >= every) {
-            match measure(&world, is_full).await {
-                Ok(()) => measured_at = Some(now),
-                Err(fault) => {
-                    tracing::warn!(error = %fault, "what instances hold on the disk is not known")
-                }
+        let pause = if is_full { every / 5 } else { every };
+        if waited >= pause {
+            waited = Duration::ZERO;
+            if let Err(fault) = measure(&world, is_full).await {
+                tracing::warn!(error = %fault, "it is not known what instances hold on the disk");
             }
         }
         world.ports.clock.sleep(round).await;
+        waited += round;
     }
 }
 
@@ -48,34 +48,35 @@ async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
         return Ok(());
     }
     let labels = names::of_installation(&world.ports.site.installation);
-    let found = world.ports.engine.disk_use(&labels).await.map_err(unknown)?;
-    let held = by_instance(&found);
+    let held = match world.ports.engine.disk_use(&labels).await {
+        Ok(found) => by_instance(&found),
+        // A disk without room for one more container is judged by the last figures.
+        Err(error) if is_full => {
+            tracing::warn!(%error, "it is not known what instances hold on the disk");
+            all.iter().map(|(id, _)| (*id, Sum::UNKNOWN)).collect()
+        }
+        Err(error) => return Err(Fault::NotNow(error.to_string())),
+    };
     let mut organizations: BTreeMap<OrganizationId, Vec<Measured>> = BTreeMap::new();
     for (id, seen) in &all {
-        let now = held.get(id).copied().unwrap_or(Some(0));
-        let now = now.map(|bytes| bytes.next_multiple_of(STEP));
-        match now {
-            None => tracing::warn!(%id, "an instance has too many files to measure what it holds"),
-            Some(bytes) if seen.disk_bytes != now => {
-                tell(world, *id, Command::Measure(bytes)).await;
-            }
-            Some(_) => {}
+        let sum = held.get(id).copied().unwrap_or_default();
+        if sum.is_part {
+            tracing::warn!(%id, "not all that an instance holds on the disk could be measured");
         }
-        let bytes = now.or(seen.disk_bytes).unwrap_or_default();
+        let measured = Measured::of(*id, &seen.state, sum);
+        if seen.disk_bytes != Some(measured.bytes) {
+            tell(world, *id, Command::Measure(measured.bytes)).await;
+        }
         if let Some(organization) = Instances::organization(id, &seen.state, &world.store)? {
-            organizations
-                .entry(organization)
-                .or_default()
-                .push(Measured::of((*id, &seen.state), bytes));
+            organizations.entry(organization).or_default().push(measured);
         }
     }
     for (organization, measured) in organizations {
         let used = measured.iter().map(|instance| instance.bytes).sum();
-        let found = usage::limit(world, organization, Quota::InstanceDisk, used)?;
-        let (limit, why) = found.unzip();
+        let (limit, why) = usage::limit(world, organization, Quota::InstanceDisk, used)?;
         for (id, verdict) in judge(&measured, limit, is_full) {
             let command = match verdict {
-                Verdict::Hold => Command::Hold(why.clone().unwrap_or_default()),
+                Verdict::Hold => Command::Hold(why.clone()),
                 Verdict::Release => Command::Release,
             };
             tell(world, id, command).await;
@@ -84,23 +85,31 @@ async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-fn unknown(error: EngineError) -> Fault {
-    Fault::NotNow(error.to_string())
-}
-
 async fn tell(world: &World, id: InstanceId, command: Command) {
     if let Err(fault) = world.to::<Instances>(id).ask_if_there(command).await {
         tracing::warn!(%id, error = %fault, "an instance was not told what it holds on the disk");
     }
 }
 
-/// What each instance holds, in bytes. `None`: it has too many files.
-fn by_instance(found: &DiskUse) -> HashMap<InstanceId, Option<u64>> {
-    let mut held: HashMap<InstanceId, Option<u64>> = HashMap::new();
+/// What the volumes and containers of an instance hold together, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    known: u64,
+    /// Whether some of them could not be measured.
+    is_part: bool,
+}
+
+impl Sum {
+    const UNKNOWN: Sum = Sum { known: 0, is_part: true };
+}
+
+fn by_instance(found: &DiskUse) -> HashMap<InstanceId, Sum> {
+    let mut held: HashMap<InstanceId, Sum> = HashMap::new();
     for (name, bytes) in found.volumes.iter().chain(&found.containers) {
         if let Some(id) = names::instance_of(name) {
-            let sum = held.entry(id).or_insert(Some(0));
-            *sum = sum.zip(*bytes).map(|(sum, bytes)| sum + bytes);
+            let sum = held.entry(id).or_default();
+            sum.known += bytes.unwrap_or_default();
+            sum.is_part |= bytes.is_none();
         }
     }
     held
@@ -111,7 +120,7 @@ fn by_instance(found: &DiskUse) -> HashMap<InstanceId, Option<u64>> {
 struct Measured {
     id: InstanceId,
     bytes: u64,
-    /// Whether that is more than before.
+    /// Whether that is more than before, or may be.
     grew: bool,
     /// Whether it could run.
     exists: bool,
@@ -119,11 +128,15 @@ struct Measured {
 }
 
 impl Measured {
-    fn of((id, seen): (InstanceId, &Instance), bytes: u64) -> Measured {
+    /// Of a part, an instance holds at least what it held before.
+    fn of(id: InstanceId, seen: &Instance, sum: Sum) -> Measured {
+        let before = seen.disk_bytes.unwrap_or(UNMEASURED_BYTES);
+        let known = sum.known.next_multiple_of(STEP);
+        let bytes = if sum.is_part { known.max(before) } else { known };
         Measured {
             id,
             bytes,
-            grew: seen.disk_bytes.is_some_and(|before| bytes > before),
+            grew: sum.is_part || bytes > before,
             exists: !seen.is_deleted(),
             held: seen.held.is_some(),
         }

@@ -86,7 +86,7 @@ impl Actor for InstanceReconciler {
         ctx.spawn(listen(self.world.clone()).into_actor(self));
         ctx.spawn(keep_walls(self.world.clone(), self.intervals.round).into_actor(self));
         let Intervals { measure, round, .. } = self.intervals;
-        ctx.spawn(disk::keep(self.world.clone(), measure, round).into_actor(self));
+        ctx.spawn(disk::measure_at_intervals(self.world.clone(), measure, round).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
 }

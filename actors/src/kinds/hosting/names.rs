@@ -71,4 +71,14 @@ mod tests {
         assert!(name.len() <= 63, "{name}");
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
     }
+
+    #[test]
+    fn a_name_says_whose_it_is() {
+        let id = "ins_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap();
+        assert_eq!(instance_of(&container(id, Role::Server, 7)), Some(id));
+        assert_eq!(instance_of(&volume(id, Role::SqlDb)), Some(id));
+        let backup = "bak_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap();
+        assert_eq!(instance_of(&restore_check(backup)), None);
+        assert_eq!(instance_of("svc-"), None);
+    }
 }

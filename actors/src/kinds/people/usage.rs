@@ -114,9 +114,14 @@ fn of_organization(quota: Quota, (used, limit): (u64, u64), tier: Tier, needs: &
     let (name, noun, unit) = (quota.name(), quota.noun(), quota.unit());
     let (used, limit) = (unit.say(&used), unit.say(&limit));
     let tier = format!("{tier:?}").to_lowercase();
+    let less = match quota {
+        // Without its data, a deleted one holds as much as before.
+        Quota::InstanceDisk => "delete an instance with its data",
+        _ => "delete some",
+    };
     format!(
-        "this organization uses {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; \
-         delete some first, or ask an operator for a higher tier"
+        "this organization uses {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; {less} first, \
+         or ask an operator for a higher tier"
     )
 }
 
@@ -206,17 +211,17 @@ fn limits_of(world: &World, organization: OrganizationId) -> Result<Limits, Faul
     Ok(Limits { tier: Some(tier), quotas: Quota::ALL.iter().filter_map(limit).collect() })
 }
 
-/// The most that an organization may use of a quota, and what its members are told who use so much.
+/// The most that an organization may use of a quota, and what its members are told if they use so much.
 /// `None`: there is no limit.
 pub fn limit(
     world: &World,
     organization: OrganizationId,
     quota: Quota,
     used: u64,
-) -> Result<Option<(u64, String)>, Fault> {
+) -> Result<(Option<u64>, String), Fault> {
     let tier = tier(&world.store, organization)?;
     let limit = world.ports.site.quotas.limit(tier, quota);
-    Ok(limit.map(|limit| (limit, of_organization(quota, (used, limit), tier, ""))))
+    Ok((limit, of_organization(quota, (used, limit.unwrap_or(u64::MAX)), tier, "")))
 }
 
 /// The tier of an organization: that of its owner. The organizations of an administrator have no limits.

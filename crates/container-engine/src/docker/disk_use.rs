@@ -9,8 +9,7 @@
 use super::{
     Docker,
     body::map,
-    daemon::Daemon,
-    errors::DaemonFailure,
+    daemon::{Daemon, LOOK},
     helpers::{
         Helpers,
         tether::{self, Tethered},
@@ -21,6 +20,7 @@ use crate::{Container, DiskUse, EngineError, Labels};
 use bollard::{
     models::{
         ContainerCreateBody, ContainerSummary, HostConfig, HostConfigLogConfig, Mount, MountType,
+        Volume,
     },
     query_parameters::{InspectContainerOptionsBuilder, ListContainersOptionsBuilder},
 };
@@ -47,26 +47,40 @@ const FOLDERS: &str = "/volumes";
 const END: &str = "end";
 /// Reads each folder that is an argument for so many seconds at most, and runs until its input ends. Each has
 /// its own `du`: one for all would remember every file.
-const SCRIPT: &str = r#"{ for folder; do
-    timeout "$0" du -s --block-size=1 -- "$folder"
-    [ $? != 124 ] || printf '%s\t%s\n' late "$folder"
-done; echo end; } &
+const SCRIPT: &str = r#"{ for folder; do timeout "$0" du -s --block-size=1 -- "$folder"; done; echo end; } &
 exec cat >/dev/null"#;
-/// What [`SCRIPT`] says in place of the bytes of a folder for which the time was too short.
-const LATE: &str = "late";
 
-/// A volume, and its folder on the engine's machine.
+/// The folder of a volume on the engine's machine, and for what it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
-    volume: String,
+    of: Holder,
     path: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Holder {
+    Volume(String),
+    /// The image of a container declares a volume, which has no labels.
+    Container(String),
+}
+
+/// Folders with what they hold, in bytes. `None`: they could not be read in time.
+type Held = Vec<(Holder, Option<u64>)>;
+
 pub(super) async fn disk_use(docker: &Docker, labels: &Labels) -> Result<DiskUse, EngineError> {
     let _one_at_a_time = docker.measuring.lock().await;
-    let containers = written(&docker.daemon, labels).await?;
-    let volumes = held(&docker.helpers, labels).await?;
-    Ok(DiskUse { volumes, containers })
+    let mut found =
+        DiskUse { containers: written(&docker.daemon, labels).await?, ..<_>::default() };
+    for (of, bytes) in held(&docker.helpers, labels).await? {
+        match of {
+            Holder::Volume(name) => drop(found.volumes.insert(name, bytes)),
+            Holder::Container(name) => {
+                let sum = found.containers.entry(name).or_insert(Some(0));
+                *sum = sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// What containers have written outside of volumes.
@@ -90,12 +104,12 @@ async fn written(
 /// The name of a container, and what it has written.
 fn bytes_of(found: ContainerSummary) -> (String, Option<u64>) {
     let bytes = bytes(found.size_rw);
-    (view::summary(found).name, Some(bytes))
+    (view::summary(found).name, bytes)
 }
 
-/// The daemon leaves zeros out, and can say -1 if it does not know.
-fn bytes(size: Option<i64>) -> u64 {
-    size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default()
+/// The daemon leaves zeros out, and says -1 if it does not know.
+fn bytes(size: Option<i64>) -> Option<u64> {
+    u64::try_from(size.unwrap_or_default()).ok()
 }
 
 /// What containers have written, without those that are being made or removed.
@@ -113,39 +127,57 @@ async fn one_by_one(
             )
             .await;
         match answer {
-            Ok(found) => drop(written.insert(name, Some(bytes(found.size_rw)))),
+            Ok(found) => drop(written.insert(name, bytes(found.size_rw))),
             Err(failure) if failure.is(404) => {}
-            Err(DaemonFailure::Unreachable(_)) => drop(written.insert(name, None)),
-            Err(failure) => return Err(failure.about(format_args!("container {name}"))),
+            // It is damaged, or has many files.
+            Err(_) => drop(written.insert(name, None)),
         }
     }
     Ok(written)
 }
 
 /// What volumes hold.
-async fn held(
-    helpers: &Helpers,
-    labels: &Labels,
-) -> Result<BTreeMap<String, Option<u64>>, EngineError> {
-    let mut held = BTreeMap::new();
+async fn held(helpers: &Helpers, labels: &Labels) -> Result<Held, EngineError> {
     let all = folders(&helpers.daemon, labels).await?;
     if all.is_empty() {
-        return Ok(held);
+        return Ok(Vec::new());
     }
     let image = helpers.image(None).await?;
     tether::remove_others(helpers, &own(labels)).await?;
+    let mut held = Vec::new();
     for batch in all.chunks(TOGETHER) {
         held.extend(read(helpers, &image, labels, batch).await?);
     }
     Ok(held)
 }
 
-/// The folders of the volumes with these labels.
+/// The folders of the volumes with these labels, and of those that the containers with these labels have
+/// beside them.
 async fn folders(daemon: &Daemon, labels: &Labels) -> Result<Vec<Folder>, EngineError> {
-    let found = objects::volumes(daemon, labels).await?.into_iter();
-    let folders = found.map(|volume| Folder { volume: volume.name, path: volume.mountpoint });
+    let named = objects::volumes(daemon, labels).await?;
+    let filters = objects::filters(labels);
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let containers = daemon
+        .ask(LOOK, |client| async move { client.list_containers(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of containers"))?;
+    let mut folders = Vec::new();
+    for mut container in containers {
+        for mount in container.mounts.take().unwrap_or_default() {
+            let is_named = named.iter().any(|volume| Some(&volume.name) == mount.name.as_ref());
+            let is_volume = mount.typ.as_deref() == Some("volume");
+            if let Some(path) = mount.source.filter(|_| is_volume && !is_named) {
+                let name = view::summary(container.clone()).name;
+                folders.push(Folder { of: Holder::Container(name), path });
+            }
+        }
+    }
+    let of_named =
+        |volume: Volume| Folder { of: Holder::Volume(volume.name), path: volume.mountpoint };
+    folders.extend(named.into_iter().map(of_named));
     // The volume of a plugin may have none.
-    Ok(folders.filter(|folder| !folder.path.is_empty()).collect())
+    folders.retain(|folder| !folder.path.is_empty());
+    Ok(folders)
 }
 
 /// The labels of the containers that read for these labels. A container must not carry these themselves.
@@ -154,49 +186,57 @@ fn own(labels: &Labels) -> Labels {
     Labels::from([(LABEL.to_owned(), whose.join(" "))])
 }
 
-/// Reads folders. Volumes that are removed before that begins are left out.
+/// Reads folders. Those that are removed before that begins are left out, and one that keeps a container
+/// from starting is not read.
 async fn read(
     helpers: &Helpers,
     image: &str,
     labels: &Labels,
     batch: &[Folder],
-) -> Result<BTreeMap<String, Option<u64>>, EngineError> {
-    let mut batch = batch.to_vec();
-    while !batch.is_empty() {
-        let why = match Tethered::start(helpers, image, body(image, labels, &batch), None).await {
-            Ok(reader) => return said(reader, &batch).await,
-            Err(why) => why,
-        };
-        let there = folders(&helpers.daemon, labels).await?;
-        let all = batch.len();
-        batch.retain(|folder| there.contains(folder));
-        if batch.len() == all {
-            return Err(why);
+) -> Result<Held, EngineError> {
+    let (mut held, mut batches) = (Vec::new(), vec![batch.to_vec()]);
+    while let Some(mut batch) = batches.pop() {
+        if batch.is_empty() {
+            continue;
+        }
+        match Tethered::start(helpers, image, body(image, labels, &batch), None).await {
+            Ok(reader) => held.extend(said(reader, batch).await?),
+            Err(EngineError::Unreachable(why)) => return Err(EngineError::Unreachable(why)),
+            Err(_) => {
+                let (there, all) = (folders(&helpers.daemon, labels).await?, batch.len());
+                batch.retain(|folder| there.contains(folder));
+                if batch.len() < all {
+                    batches.push(batch);
+                } else if let [folder] = &batch[..] {
+                    held.push((folder.of.clone(), None));
+                } else {
+                    batches.push(batch.split_off(all / 2));
+                    batches.push(batch);
+                }
+            }
         }
     }
-    Ok(BTreeMap::new())
+    Ok(held)
 }
 
 /// What the container says, which is then removed.
-async fn said(
-    mut reader: Tethered,
-    batch: &[Folder],
-) -> Result<BTreeMap<String, Option<u64>>, EngineError> {
+async fn said(mut reader: Tethered, batch: Vec<Folder>) -> Result<Held, EngineError> {
     let said = reader.text(END, READ_WITHIN).await;
     reader.end().await;
     Ok(sizes(&said?, batch))
 }
 
-/// Reads lines with the bytes of a folder, a tab, and where it is in the container. What `du` could not
-/// read is left out.
-fn sizes(said: &str, batch: &[Folder]) -> BTreeMap<String, Option<u64>> {
+/// Reads lines with the bytes of a folder, a tab, and where it is in the container. A folder without a line
+/// could not be read in time.
+fn sizes(said: &str, batch: Vec<Folder>) -> Held {
     let size = |line: &str| {
         let (bytes, path) = line.split_once('\t')?;
         let number: usize = path.strip_prefix(FOLDERS)?.strip_prefix('/')?.parse().ok()?;
-        let bytes = if bytes == LATE { None } else { Some(bytes.parse().ok()?) };
-        Some((batch.get(number)?.volume.clone(), bytes))
+        Some((number, bytes.parse().ok()?))
     };
-    said.lines().filter_map(size).collect()
+    let sizes: HashMap<usize, u64> = said.lines().filter_map(size).collect();
+    let folders = batch.into_iter().enumerate();
+    folders.map(|(number, folder)| (folder.of, sizes.get(&number).copied())).collect()
 }
 
 fn place(number: usize) -> String {
@@ -248,21 +288,24 @@ mod tests {
 
     fn batch(volumes: &[&str]) -> Vec<Folder> {
         let folder = |volume: &&str| Folder {
-            volume: (*volume).to_owned(),
+            of: Holder::Volume((*volume).to_owned()),
             path: format!("/docker/volumes/{volume}/_data"),
         };
         volumes.iter().map(folder).collect()
     }
 
     #[test]
-    fn each_folder_has_its_bytes_and_one_that_was_not_read_has_none() {
-        let batch = batch(&["a", "b", "c", "d"]);
-        let said = "4096\t/volumes/0\n8392704\t/volumes/2\nlate\t/volumes/3\n";
-        let held = [("a", Some(4096)), ("c", Some(8_392_704)), ("d", None)];
-        let held = held.map(|(volume, bytes)| (volume.to_owned(), bytes));
-        assert_eq!(sizes(said, &batch), BTreeMap::from(held));
+    fn each_folder_has_its_bytes_and_one_that_was_not_read_is_not_known() {
+        let sizes = |said: &str| {
+            let held = sizes(said, batch(&["a", "b", "c"])).into_iter();
+            held.map(|(_, bytes)| bytes).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            sizes("4096\t/volumes/0\n8392704\t/volumes/2\n"),
+            [Some(4096), None, Some(8_392_704)]
+        );
         for other in ["", "4096\t/volumes/9\n", "4096\t/volumes\n", "4k\t/volumes/0\n", "4096\n"] {
-            assert!(sizes(other, &batch).is_empty(), "{other}");
+            assert_eq!(sizes(other), [None; 3], "{other}");
         }
     }
 
@@ -286,7 +329,7 @@ mod tests {
             ..ContainerSummary::default()
         };
         assert_eq!(bytes_of(found(None)), ("a".to_owned(), Some(0)));
-        assert_eq!(bytes_of(found(Some(-1))), ("a".to_owned(), Some(0)));
+        assert_eq!(bytes_of(found(Some(-1))), ("a".to_owned(), None));
         assert_eq!(bytes_of(found(Some(7))), ("a".to_owned(), Some(7)));
     }
 }

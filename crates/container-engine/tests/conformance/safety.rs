@@ -160,6 +160,9 @@ async fn data_outlives(real: &Real) {
     engine.ensure_volume(&volume, &bench.labels()).await.unwrap();
     assert_eq!(bench.start(&spec).await.health, None);
     assert_eq!(says(bench, &spec, "echo kept > /data/x; echo lost > /nameless/x").await, "");
+    assert_eq!(says(bench, &spec, "head -c 8388608 /dev/zero > /nameless/y").await, "");
+    let held = engine.disk_use(&bench.labels()).await.unwrap();
+    assert!(held.containers[&spec.name] >= Some(8 << 20), "what has no name counts: {held:?}");
     let shown = real.behind().inspect_container(&spec.name, None).await.unwrap();
     let mounts = shown.mounts.unwrap();
     let nameless =

@@ -10,7 +10,7 @@ use crate::{
         hosting::{
             images,
             instances::{
-                container_spec::UNMEASURED,
+                container_spec::UNMEASURED_BYTES,
                 record::Instance,
                 rules::{Creation, ForApp},
                 secrets::{new_secrets, seal, secret_names},
@@ -60,7 +60,7 @@ pub(super) fn creation(
     let version = current.ok_or(Fault::NotFound("version of this template"))?;
     let resources = new.resources.unwrap_or_default();
     check_resources(&platform.world, resources)?;
-    platform.world.ports.machine.check_room(UNMEASURED)?;
+    platform.world.ports.machine.check_room(UNMEASURED_BYTES)?;
     let (app_id, app) = app_for(cx, &new)?;
     let mut images = BTreeMap::new();
     let mut services = Vec::new();

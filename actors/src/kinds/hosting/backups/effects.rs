@@ -103,8 +103,10 @@ async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, R
 /// that came back.
 async fn restart(instance: InstanceId, world: &World) -> Result<Outcome, Retry> {
     match world.to::<Instances>(instance).ask(Command::Restart).await {
-        // It stops or is gone, so its servers read the database anew.
-        Ok(_) | Err(Fault::NotNow(_) | Fault::NotFound(_)) => Ok(Outcome::Restarted),
+        // It stops, may not run or is gone, so its servers read the database anew.
+        Ok(_) | Err(Fault::NotNow(_) | Fault::OverQuota(_) | Fault::NotFound(_)) => {
+            Ok(Outcome::Restarted)
+        }
         Err(fault) => Err(fault.into()),
     }
 }

@@ -84,8 +84,8 @@ const DATABASE_CAPABILITIES: [Capability; 6] = [
     Capability::SetUid,
 ];
 
-/// What an instance holds on the disk until it is measured, in bytes: an empty database.
-pub const UNMEASURED: u64 = 128 << 20;
+/// What an instance counts as holding on the disk until it is measured: an empty database.
+pub const UNMEASURED_BYTES: u64 = 128 << 20;
 
 /// What an instance and the containers of its services take of the quotas.
 pub(super) fn uses(instance: &Instance) -> Uses {
@@ -99,7 +99,7 @@ pub(super) fn uses(instance: &Instance) -> Uses {
 
 /// What an instance takes of the disk, also a deleted one whose data is kept.
 pub(super) fn uses_of_disk(instance: &Instance) -> Uses {
-    Uses::default().and(Quota::InstanceDisk, instance.disk_bytes.unwrap_or(UNMEASURED))
+    Uses::default().and(Quota::InstanceDisk, instance.disk_bytes.unwrap_or(UNMEASURED_BYTES))
 }
 
 fn limits(instance: &Instance, template: &TemplateService) -> Limits {

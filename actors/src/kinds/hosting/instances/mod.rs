@@ -24,10 +24,11 @@
 //! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data, Undelete |
 //!
 //! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
-//! alone. Every state but these two accepts Hold, which stops the instance until Release: Start, Restart and
-//! Undelete are refused meanwhile. Measure and Advise write down what was found out. A command that asks for what already holds keeps the record. Any other command is refused
-//! with a reason; Observe in a transient state is ignored, because a step is already pending. A
-//! deadline that passes is decided by `on_due`.
+//! alone, and Hold, which stops the instance. Until Release, Start and Restart are refused, and Undelete
+//! brings the instance back stopped. Measure and Advise write down what was found out. A command that asks
+//! for what already holds keeps the record. Any other command is refused with a reason; Observe in a
+//! transient state is ignored, because a step is already pending. A deadline that passes is decided by
+//! `on_due`.
 //!
 //! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.

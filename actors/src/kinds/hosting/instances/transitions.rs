@@ -111,7 +111,8 @@ impl Instance {
         Step::put(self).anew(Duration::ZERO).also(unused)
     }
 
-    /// A deleted instance accepts only Delete with data, Leave and Undelete while its data is kept.
+    /// A deleted instance accepts only Delete with data, Leave and Undelete while its data is kept, and
+    /// what was found out. One that may not run comes back stopped.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
@@ -138,7 +139,6 @@ impl Instance {
                 return Err(Fault::invalid("appId", GONE));
             }
             Command::Undelete { template, app } => {
-                self.may_run()?;
                 let key = self.template_id;
                 let mut also = Change::new()
                     .require(&key, &template)
@@ -152,7 +152,13 @@ impl Instance {
                     (self.app_id, self.project_id) = (id, seen.state.project_id);
                     self.left_to = None;
                 }
-                self.begin_start(at.now).also(also)
+                match self.held {
+                    Some(_) => {
+                        self.begin_stop(InstanceState::Stopping, DesiredState::Stopped, at.now)
+                    }
+                    None => self.begin_start(at.now),
+                }
+                .also(also)
             }
             Command::Measure(bytes) => self.measured(bytes),
             Command::Release => self.release(),
