@@ -172,7 +172,7 @@ fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
             batch.push(next);
         }
         let jobs = batch;
-        let count = jobs.len() as u64;
+        inner.vitals.waiting.fetch_sub(jobs.len() as u64, Relaxed);
         let begun = Instant::now();
         let asks_only = jobs.iter().all(|job| job.change.is_empty());
         let checked = room.as_mut().filter(|_| !asks_only).map_or(Ok(()), |room| room.check(bytes));
@@ -181,7 +181,6 @@ fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
                 tracing::error!("the disk is full: changes are refused until there is room");
             }
             refuse(jobs, &e);
-            inner.vitals.waiting.fetch_sub(count, Relaxed);
             continue;
         }
         if !asks_only && inner.vitals.full.swap(false, Relaxed) {
@@ -207,7 +206,6 @@ fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
                 let _ = done.send(verdict);
             }
         }
-        inner.vitals.waiting.fetch_sub(count, Relaxed);
     }
     ending.1 = true;
 }

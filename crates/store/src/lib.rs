@@ -314,7 +314,7 @@ impl Store {
         Ok(is_empty)
     }
 
-    /// How many changes wait for the committer, or are being written and not answered.
+    /// How many changes wait for the committer.
     pub fn waiting(&self) -> u64 {
         self.inner.vitals.waiting()
     }
