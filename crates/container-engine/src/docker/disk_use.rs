@@ -155,6 +155,7 @@ async fn held(helpers: &Helpers, labels: &Labels) -> Result<Held, EngineError> {
 /// beside them.
 async fn folders(daemon: &Daemon, labels: &Labels) -> Result<Vec<Folder>, EngineError> {
     let named = objects::volumes(daemon, labels).await?;
+    let all = objects::volumes(daemon, &Labels::new()).await?;
     let filters = objects::filters(labels);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let containers = daemon
@@ -163,12 +164,13 @@ async fn folders(daemon: &Daemon, labels: &Labels) -> Result<Vec<Folder>, Engine
         .map_err(|failure| failure.about("list of containers"))?;
     let mut folders = Vec::new();
     for mut container in containers {
-        for mount in container.mounts.take().unwrap_or_default() {
-            let is_named = named.iter().any(|volume| Some(&volume.name) == mount.name.as_ref());
-            let is_volume = mount.typ.as_deref() == Some("volume");
-            if let Some(path) = mount.source.filter(|_| is_volume && !is_named) {
-                let name = view::summary(container.clone()).name;
-                folders.push(Folder { of: Holder::Container(name), path });
+        // The list does not say where a volume is.
+        for volume in container.mounts.take().unwrap_or_default().into_iter().filter_map(|m| m.name)
+        {
+            let is_named = named.iter().any(|named| named.name == volume);
+            if let Some(found) = all.iter().find(|found| found.name == volume && !is_named) {
+                let of = Holder::Container(view::summary(container.clone()).name);
+                folders.push(Folder { of, path: found.mountpoint.clone() });
             }
         }
     }
