@@ -3,7 +3,7 @@
 use actix_rt::ArbiterHandle;
 use actors::{kinds::world::World, runtime::manual_clock::ManualClock};
 use std::{path::Path, sync::Arc, time::Duration};
-use store::{Memory, Store, StoreError};
+use store::{Change, Memory, Store, StoreError};
 use tokio::sync::oneshot;
 
 /// Lets the threads of owners and of the store work.
@@ -23,16 +23,24 @@ pub async fn time_passes(
 ) {
     loop {
         a_moment().await;
-        for owner in &owners {
-            let (done, is_done) = oneshot::channel();
-            owner.spawn(async move {
-                let _ = done.send(());
-            });
-            let _ = is_done.await;
-        }
+        take_turns(&owners).await;
+        // The store answers this after all that was written before, and a slow disk takes its time.
+        let _ = world.store.commit(Change::new()).await;
+        take_turns(&owners).await;
         if world.store.raw().waiting() == 0 {
             clock.advance_to_next(step);
         }
+    }
+}
+
+/// Waits until the threads of the owners have done what they had to do.
+async fn take_turns(owners: &[ArbiterHandle]) {
+    for owner in owners {
+        let (done, is_done) = oneshot::channel();
+        owner.spawn(async move {
+            let _ = done.send(());
+        });
+        let _ = is_done.await;
     }
 }
 

@@ -16,7 +16,7 @@ use std::{
 };
 
 /// How long a record may take to reach its state, in real time. On the clock of the test that is up
-/// to 50 minutes, and on a busy machine less, since time waits there for the owners.
+/// to 150 minutes, and on a busy machine less, since time waits there for the owners.
 pub const WITHIN: Duration = Duration::from_secs(180);
 
 /// Runs a test in a world of its own.

@@ -51,7 +51,7 @@ use ulid::Ulid;
 /// How far the clock goes in a moment.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How long something may take in real time. On the clock of the test that is up to 50 minutes.
+/// How long something may take in real time. On the clock of the test that is up to 150 minutes.
 const WITHIN: Duration = Duration::from_secs(180);
 
 pub fn app() -> AppId {
