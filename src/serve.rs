@@ -93,7 +93,7 @@ fn start_background(args: &ServeArgs, platform: &Platform) {
     Sweeper::start(platform.clone());
     FanOut::start(platform.world.clone());
     let round = Duration::from_secs(args.hosting.watch_interval.max(1));
-    let intervals = Intervals { round, measure: round.saturating_mul(30), ..Intervals::default() };
+    let intervals = Intervals { round, ..Intervals::default() };
     InstanceReconciler::start(platform.world.clone(), intervals);
 }
 

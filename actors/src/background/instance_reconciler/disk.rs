@@ -24,21 +24,23 @@ use std::{
 /// What instances hold is written down in steps of so many bytes, so that one at rest writes nothing.
 const STEP: u64 = 1 << 20;
 
-/// Measures after each `every`, and five times as often while the disk is nearly full.
-pub(super) async fn measure_at_intervals(world: Arc<World>, every: Duration, round: Duration) {
-    // Not by the clock, which may jump.
-    let mut waited = every;
+/// It is measured in one of so many rounds, and more often while the disk is nearly full.
+const ROUNDS: u32 = 30;
+const ROUNDS_WHILE_FULL: u32 = 6;
+
+/// Measures now, and then at intervals of rounds, which a clock that jumps does not change.
+pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
+    let mut waited = ROUNDS;
     loop {
         let is_full = world.ports.machine.check_room(0).is_err();
-        let pause = if is_full { every / 5 } else { every };
-        if waited >= pause {
-            waited = Duration::ZERO;
+        if waited >= if is_full { ROUNDS_WHILE_FULL } else { ROUNDS } {
+            waited = 0;
             if let Err(fault) = measure(&world, is_full).await {
                 tracing::warn!(error = %fault, "it is not known what instances hold on the disk");
             }
         }
         world.ports.clock.sleep(round).await;
-        waited += round;
+        waited += 1;
     }
 }
 
@@ -73,10 +75,12 @@ async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
     }
     for (organization, measured) in organizations {
         let used = measured.iter().map(|instance| instance.bytes).sum();
-        let (limit, why) = usage::limit(world, organization, Quota::InstanceDisk, used)?;
+        let limit = usage::limit(world, organization, Quota::InstanceDisk)?;
         for (id, verdict) in judge(&measured, limit, is_full) {
             let command = match verdict {
-                Verdict::Hold => Command::Hold(why.clone()),
+                Verdict::Hold => {
+                    Command::Hold(usage::told(world, organization, Quota::InstanceDisk, used)?)
+                }
                 Verdict::Release => Command::Release,
             };
             tell(world, id, command).await;

@@ -39,8 +39,6 @@ pub struct Intervals {
     pub round: Duration,
     /// How often the resource usage is sampled.
     pub sample: Duration,
-    /// How often it is measured what instances hold on the disk.
-    pub measure: Duration,
     /// How often unused images and old archives of folders are removed.
     pub prune: Duration,
 }
@@ -50,7 +48,6 @@ impl Default for Intervals {
         Intervals {
             round: Duration::from_secs(10),
             sample: Duration::from_secs(60),
-            measure: Duration::from_secs(300),
             prune: Duration::from_secs(3600),
         }
     }
@@ -85,8 +82,7 @@ impl Actor for InstanceReconciler {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
         ctx.spawn(keep_walls(self.world.clone(), self.intervals.round).into_actor(self));
-        let Intervals { measure, round, .. } = self.intervals;
-        ctx.spawn(disk::measure_at_intervals(self.world.clone(), measure, round).into_actor(self));
+        ctx.spawn(disk::keep_measuring(self.world.clone(), self.intervals.round).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
 }

@@ -211,17 +211,24 @@ fn limits_of(world: &World, organization: OrganizationId) -> Result<Limits, Faul
     Ok(Limits { tier: Some(tier), quotas: Quota::ALL.iter().filter_map(limit).collect() })
 }
 
-/// The most that an organization may use of a quota, and what its members are told if they use so much.
-/// `None`: there is no limit.
+/// The most that an organization may use of a quota. `None`: there is no limit.
 pub fn limit(
     world: &World,
     organization: OrganizationId,
     quota: Quota,
+) -> Result<Option<u64>, Fault> {
+    Ok(limits_of(world, organization)?.quotas.get(&quota).copied())
+}
+
+/// What the members of an organization are told that uses more of a quota than it may.
+pub fn told(
+    world: &World,
+    organization: OrganizationId,
+    quota: Quota,
     used: u64,
-) -> Result<(Option<u64>, String), Fault> {
-    let tier = tier(&world.store, organization)?;
-    let limit = world.ports.site.quotas.limit(tier, quota);
-    Ok((limit, of_organization(quota, (used, limit.unwrap_or(u64::MAX)), tier, "")))
+) -> Result<String, Fault> {
+    let limit = limit(world, organization, quota)?.unwrap_or(used);
+    Ok(of_organization(quota, (used, limit), tier(&world.store, organization)?, ""))
 }
 
 /// The tier of an organization: that of its owner. The organizations of an administrator have no limits.

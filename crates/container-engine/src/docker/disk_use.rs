@@ -8,26 +8,19 @@
 
 use super::{
     Docker,
-    body::map,
     daemon::{Daemon, LOOK},
     helpers::{
-        Helpers,
+        Helpers, bodies,
         tether::{self, Tethered},
     },
     objects, view,
 };
-use crate::{Container, DiskUse, EngineError, Labels};
+use crate::{DiskUse, EngineError, Labels};
 use bollard::{
-    models::{
-        ContainerCreateBody, ContainerSummary, HostConfig, HostConfigLogConfig, Mount, MountType,
-        Volume,
-    },
+    models::{ContainerCreateBody, ContainerSummary, HostConfig, Mount, MountType, Volume},
     query_parameters::{InspectContainerOptionsBuilder, ListContainersOptionsBuilder},
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 /// Label: whose folders a container reads.
 const LABEL: &str = "svc.disk-use";
@@ -50,6 +43,14 @@ const END: &str = "end";
 const SCRIPT: &str = r#"{ for folder; do timeout "$0" du -s --block-size=1 -- "$folder"; done; echo end; } &
 exec cat >/dev/null"#;
 
+/// A container, what it has written outside of volumes, and its volumes. `None`: it is not known how much.
+#[derive(Debug, PartialEq, Eq)]
+struct Writer {
+    name: String,
+    bytes: Option<u64>,
+    volumes: Vec<String>,
+}
+
 /// The folder of a volume on the engine's machine, and for what it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
@@ -69,9 +70,12 @@ type Held = Vec<(Holder, Option<u64>)>;
 
 pub(super) async fn disk_use(docker: &Docker, labels: &Labels) -> Result<DiskUse, EngineError> {
     let _one_at_a_time = docker.measuring.lock().await;
-    let mut found =
-        DiskUse { containers: written(&docker.daemon, labels).await?, ..<_>::default() };
-    for (of, bytes) in held(&docker.helpers, labels).await? {
+    let writers = writers(&docker.daemon, labels).await?;
+    let volumes = objects::volumes(&docker.daemon, &Labels::new()).await?;
+    let folders = folders(&writers, volumes, labels);
+    let written = writers.into_iter().map(|writer| (writer.name, writer.bytes)).collect();
+    let mut found = DiskUse { containers: written, ..DiskUse::default() };
+    for (of, bytes) in held(&docker.helpers, labels, &folders).await? {
         match of {
             Holder::Volume(name) => drop(found.volumes.insert(name, bytes)),
             Holder::Container(name) => {
@@ -83,28 +87,35 @@ pub(super) async fn disk_use(docker: &Docker, labels: &Labels) -> Result<DiskUse
     Ok(found)
 }
 
-/// What containers have written outside of volumes.
-async fn written(
-    daemon: &Daemon,
-    labels: &Labels,
-) -> Result<BTreeMap<String, Option<u64>>, EngineError> {
+/// The containers with these labels.
+async fn writers(daemon: &Daemon, labels: &Labels) -> Result<Vec<Writer>, EngineError> {
     let filters = objects::filters(labels);
-    let options = ListContainersOptionsBuilder::default().all(true).size(true).filters(&filters);
-    let options = options.build();
+    let list = ListContainersOptionsBuilder::default().all(true).filters(&filters);
+    let (sized, plain) = (list.clone().size(true).build(), list.build());
     let answer = daemon
-        .ask(LIST_WITHIN, |client| async move { client.list_containers(Some(options)).await })
+        .ask(LIST_WITHIN, |client| async move { client.list_containers(Some(sized)).await })
         .await;
-    match answer {
-        Ok(found) => Ok(found.into_iter().map(bytes_of).collect()),
-        // One container that is being made or removed, or has many files, spoils the list.
-        Err(_) => one_by_one(daemon, labels).await,
+    if let Ok(found) = answer {
+        return Ok(found.into_iter().map(writer).collect());
     }
+    // One container that is being made or removed, or has many files, spoils the list.
+    let found = daemon
+        .ask(LOOK, |client| async move { client.list_containers(Some(plain)).await })
+        .await
+        .map_err(|failure| failure.about("list of containers"))?;
+    let mut writers = Vec::new();
+    for writer in found.into_iter().map(writer) {
+        writers.extend(measured(daemon, writer).await);
+    }
+    Ok(writers)
 }
 
-/// The name of a container, and what it has written.
-fn bytes_of(found: ContainerSummary) -> (String, Option<u64>) {
+fn writer(mut found: ContainerSummary) -> Writer {
     let bytes = bytes(found.size_rw);
-    (view::summary(found).name, bytes)
+    let mounts = found.mounts.take().unwrap_or_default();
+    // Only volumes have a name.
+    let volumes = mounts.into_iter().filter_map(|mount| mount.name).collect();
+    Writer { name: view::summary(found).name, bytes, volumes }
 }
 
 /// The daemon leaves zeros out, and says -1 if it does not know.
@@ -112,74 +123,47 @@ fn bytes(size: Option<i64>) -> Option<u64> {
     u64::try_from(size.unwrap_or_default()).ok()
 }
 
-/// What containers have written, without those that are being made or removed.
-async fn one_by_one(
-    daemon: &Daemon,
-    labels: &Labels,
-) -> Result<BTreeMap<String, Option<u64>>, EngineError> {
-    let mut written = BTreeMap::new();
-    for Container { name, id, .. } in objects::containers(daemon, labels).await? {
-        let options = InspectContainerOptionsBuilder::default().size(true).build();
-        let answer = daemon
-            .ask(
-                EACH_WITHIN,
-                |client| async move { client.inspect_container(&id, Some(options)).await },
-            )
-            .await;
-        match answer {
-            Ok(found) => drop(written.insert(name, bytes(found.size_rw))),
-            Err(failure) if failure.is(404) => {}
-            // It is damaged, or has many files.
-            Err(_) => drop(written.insert(name, None)),
-        }
+/// The container with what it has written; `None` if it was removed meanwhile.
+async fn measured(daemon: &Daemon, writer: Writer) -> Option<Writer> {
+    let options = InspectContainerOptionsBuilder::default().size(true).build();
+    let (name, options) = (writer.name.clone(), Some(options));
+    let answer = daemon
+        .ask(EACH_WITHIN, |client| async move { client.inspect_container(&name, options).await })
+        .await;
+    match answer {
+        Ok(found) => Some(Writer { bytes: bytes(found.size_rw), ..writer }),
+        Err(failure) if failure.is(404) => None,
+        // It is damaged, or has many files.
+        Err(_) => Some(Writer { bytes: None, ..writer }),
     }
-    Ok(written)
 }
 
-/// What volumes hold.
-async fn held(helpers: &Helpers, labels: &Labels) -> Result<Held, EngineError> {
-    let all = folders(&helpers.daemon, labels).await?;
-    if all.is_empty() {
+/// The folders of those volumes that have these labels, or that one of these containers has beside them.
+fn folders(writers: &[Writer], volumes: Vec<Volume>, labels: &Labels) -> Vec<Folder> {
+    let owner = |volume: &Volume| {
+        if objects::carries(Some(&volume.labels), labels) {
+            return Some(Holder::Volume(volume.name.clone()));
+        }
+        let mut owners = writers.iter().filter(|writer| writer.volumes.contains(&volume.name));
+        owners.next().map(|writer| Holder::Container(writer.name.clone()))
+    };
+    let folder = |volume: Volume| Some(Folder { of: owner(&volume)?, path: volume.mountpoint });
+    // The volume of a plugin may have no folder.
+    volumes.into_iter().filter_map(folder).filter(|folder| !folder.path.is_empty()).collect()
+}
+
+/// What folders hold.
+async fn held(helpers: &Helpers, labels: &Labels, folders: &[Folder]) -> Result<Held, EngineError> {
+    if folders.is_empty() {
         return Ok(Vec::new());
     }
     let image = helpers.image(None).await?;
     tether::remove_others(helpers, &own(labels)).await?;
     let mut held = Vec::new();
-    for batch in all.chunks(TOGETHER) {
+    for batch in folders.chunks(TOGETHER) {
         held.extend(read(helpers, &image, labels, batch).await?);
     }
     Ok(held)
-}
-
-/// The folders of the volumes with these labels, and of those that the containers with these labels have
-/// beside them.
-async fn folders(daemon: &Daemon, labels: &Labels) -> Result<Vec<Folder>, EngineError> {
-    let named = objects::volumes(daemon, labels).await?;
-    let all = objects::volumes(daemon, &Labels::new()).await?;
-    let filters = objects::filters(labels);
-    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-    let containers = daemon
-        .ask(LOOK, |client| async move { client.list_containers(Some(options)).await })
-        .await
-        .map_err(|failure| failure.about("list of containers"))?;
-    let mut folders = Vec::new();
-    for mut container in containers {
-        // The list does not say where a volume is.
-        for volume in container.mounts.take().unwrap_or_default().into_iter().filter_map(|m| m.name)
-        {
-            let is_named = named.iter().any(|named| named.name == volume);
-            if let Some(found) = all.iter().find(|found| found.name == volume && !is_named) {
-                let of = Holder::Container(view::summary(container.clone()).name);
-                folders.push(Folder { of, path: found.mountpoint.clone() });
-            }
-        }
-    }
-    let of_named =
-        |volume: Volume| Folder { of: Holder::Volume(volume.name), path: volume.mountpoint };
-    folders.extend(named.into_iter().map(of_named));
-    // The volume of a plugin may have none.
-    folders.retain(|folder| !folder.path.is_empty());
-    Ok(folders)
 }
 
 /// The labels of the containers that read for these labels. A container must not carry these themselves.
@@ -205,8 +189,9 @@ async fn read(
             Ok(reader) => held.extend(said(reader, batch).await?),
             Err(EngineError::Unreachable(why)) => return Err(EngineError::Unreachable(why)),
             Err(_) => {
-                let (there, all) = (folders(&helpers.daemon, labels).await?, batch.len());
-                batch.retain(|folder| there.contains(folder));
+                let there = objects::volumes(&helpers.daemon, &Labels::new()).await?;
+                let all = batch.len();
+                batch.retain(|folder| there.iter().any(|volume| volume.mountpoint == folder.path));
                 if batch.len() < all {
                     batches.push(batch);
                 } else if let [folder] = &batch[..] {
@@ -255,32 +240,14 @@ fn body(image: &str, labels: &Labels, batch: &[Folder]) -> ContainerCreateBody {
         ..Mount::default()
     };
     let host = HostConfig {
-        network_mode: Some("none".to_owned()),
-        ipc_mode: Some("private".to_owned()),
-        cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(vec!["DAC_READ_SEARCH".to_owned()]),
-        privileged: Some(false),
-        readonly_rootfs: Some(true),
-        security_opt: Some(vec!["no-new-privileges".to_owned()]),
-        memory: Some(MEMORY),
-        memory_swap: Some(MEMORY),
-        pids_limit: Some(64),
         mounts: Some(batch.iter().enumerate().map(mount).collect()),
-        log_config: Some(HostConfigLogConfig {
-            typ: Some("none".to_owned()),
-            config: Some(HashMap::new()),
-        }),
-        ..HostConfig::default()
+        ..bodies::small(MEMORY)
     };
-    let program = ["sh", "-c", SCRIPT, &EACH_WITHIN.as_secs().to_string()].map(str::to_owned);
+    let seconds = EACH_WITHIN.as_secs().to_string();
     ContainerCreateBody {
-        image: Some(image.to_owned()),
-        labels: Some(map(&own(labels))),
-        entrypoint: Some(program.into()),
         cmd: Some((0..batch.len()).map(place).collect()),
-        user: Some("0".to_owned()),
-        host_config: Some(host),
-        ..ContainerCreateBody::default()
+        ..bodies::body(image, &own(labels), "0", &["sh", "-c", SCRIPT, &seconds], host)
     }
 }
 
@@ -330,8 +297,9 @@ mod tests {
             size_rw,
             ..ContainerSummary::default()
         };
-        assert_eq!(bytes_of(found(None)), ("a".to_owned(), Some(0)));
-        assert_eq!(bytes_of(found(Some(-1))), ("a".to_owned(), None));
-        assert_eq!(bytes_of(found(Some(7))), ("a".to_owned(), Some(7)));
+        for (size, bytes) in [(None, Some(0)), (Some(-1), None), (Some(7), Some(7))] {
+            let known = Writer { name: "a".to_owned(), bytes, volumes: Vec::new() };
+            assert_eq!(writer(found(size)), known);
+        }
     }
 }

@@ -237,6 +237,6 @@ pub(super) fn filters(labels: &Labels) -> HashMap<&'static str, Vec<String>> {
     HashMap::from([("label", labels)])
 }
 
-fn carries(found: Option<&HashMap<String, String>>, labels: &Labels) -> bool {
+pub(super) fn carries(found: Option<&HashMap<String, String>>, labels: &Labels) -> bool {
     labels.iter().all(|(name, value)| found.and_then(|found| found.get(name)) == Some(value))
 }

@@ -10,9 +10,9 @@ use crate::{
         hosting::{
             images,
             instances::{
+                commands::{Creation, ForApp},
                 container_spec::UNMEASURED_BYTES,
                 record::Instance,
-                rules::{Creation, ForApp},
                 secrets::{new_secrets, seal, secret_names},
                 service::{Definition, Revision, Service, ServiceImage},
             },

@@ -2,7 +2,7 @@
 //!
 //! An instance is reconciled: each step observes its containers, plans one action, executes it and
 //! applies the outcome to the record (`reconcile/`), until the plan says `Rest`. A command
-//! (`commands.rs`) changes what is desired and starts the next step. All of it is pure but
+//! (`commands.rs`) changes what is desired (`transitions.rs`) and starts the next step. All of it is pure but
 //! `reconcile/observe.rs` and `reconcile/execute.rs`.
 //!
 //! The words: an instance has **services**. A service has **revisions**, each one container: the
@@ -33,6 +33,7 @@
 //! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.
 
+pub(crate) mod commands;
 pub(crate) mod container_spec;
 pub mod database;
 pub(crate) mod history;
@@ -47,6 +48,7 @@ pub(crate) mod service;
 mod transitions;
 pub(crate) mod view;
 
+pub use commands::{Command, Creation, ForApp};
 pub use container_spec::{container, secret};
 pub use history::{Created, DeploymentHistory, Earlier};
 pub(crate) use image::provide as provide_image;
@@ -56,10 +58,7 @@ pub use reconcile::{
 };
 pub use record::{InitialRestore, Instance};
 pub use route::{Route, exists, find, instance_of_app, route};
-pub use rules::{
-    Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
-    ResolvedImage,
-};
+pub use rules::{Effect, InstanceClaim, InstanceIndex, Instances, Outcome, ResolvedImage};
 pub use service::{
     Candidate, Definition, RejectedRevision, RetiredRevision, Revision, Service, ServiceChange,
     ServiceImage,

@@ -1,25 +1,24 @@
-//! Instances as a kind of resource: their commands, effect, outcomes, index and claims. A command
-//! changes what is desired (`commands.rs`); an outcome changes what is (`reconcile/apply.rs`).
+//! Instances as a kind of resource: their effect, outcomes, index and claims. A command (`commands.rs`)
+//! changes what is desired (`transitions.rs`); an outcome changes what is (`reconcile/apply.rs`).
 
 use super::{
+    commands::{Command, Creation, ForApp},
     container_spec, database,
     history::DeploymentHistory,
     reconcile::{apply::apply, observe::Observation, plan::Action},
     record::Instance,
-    service::{Service, ServiceChange},
     view::view,
 };
 use crate::{
     kinds::{
-        hosting::{images::Images, templates::Templates},
+        hosting::templates::Templates,
         people::{
-            apps::{self, App, Apps},
+            apps::{self, Apps},
             organizations::Organizations,
             projects::Projects,
         },
         world::World,
     },
-    ports::sealed::Sealed,
     runtime::{
         entries::{SortedMoment, Under},
         event::Event,
@@ -30,18 +29,13 @@ use crate::{
     },
 };
 use contract::{
-    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, OrganizationId,
-    instances::{InstanceKind, InstanceState, Resources, Role},
-    text::EnvName,
+    AppId, Fault, InstanceId, JobId, OrganizationId,
+    instances::{InstanceKind, InstanceState, Role},
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use store::{Change, Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
@@ -49,114 +43,6 @@ pub struct Instances;
 
 /// How long creating the containers may take, pulling their images included.
 pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
-
-#[derive(Clone)]
-pub enum Command {
-    Start {
-        /// Make an empty volume where one with data is gone.
-        accept_data_loss: bool,
-    },
-    Stop,
-    /// Stop the instance, then start it again.
-    Restart,
-    Delete {
-        /// Remove the volumes too.
-        data: bool,
-    },
-    /// The app is deleted. The volumes are kept as long as those of a deleted instance, for this
-    /// organization.
-    Leave(OrganizationId),
-    /// Bring a deleted instance back, with its volumes.
-    Undelete {
-        /// Its template, which must still exist when this is written.
-        template: Snapshot<Templates>,
-        /// The app that gets it, as it was read. `None`: its own app.
-        app: Option<(AppId, Snapshot<Apps>)>,
-    },
-    /// Change the name, or the server's resources and variables. `None` keeps what was set.
-    Update {
-        name: Option<Name>,
-        resources: Option<Resources>,
-        env: Option<BTreeMap<EnvName, Sealed>>,
-    },
-    /// Reconcile an instance at rest: its containers may have changed.
-    Observe {
-        /// Services whose container left the recorded port. No requests are sent there any more.
-        lost: Vec<Role>,
-    },
-    /// These security advisories concern the images of the live revisions.
-    Advise(BTreeSet<String>),
-    /// The volumes and containers hold so many bytes on the disk.
-    Measure(u64),
-    /// Stop the instance for this reason, and refuse to start it.
-    Hold(String),
-    /// The instance may run again.
-    Release,
-    AddService {
-        service: Box<Service>,
-        /// Secrets that the service needs. Existing secrets are kept.
-        secrets: BTreeMap<String, Sealed>,
-    },
-    /// Replace the live revision of a service without downtime.
-    Replace {
-        role: Role,
-        change: Box<ServiceChange>,
-        /// Secrets that the revision needs. Existing secrets are kept.
-        secrets: BTreeMap<String, Sealed>,
-        deployment: Option<DeploymentId>,
-        /// How long the new revision may take to become healthy.
-        within: Duration,
-    },
-    /// Reject the candidate of this deployment, for this reason.
-    Withdraw(DeploymentId, String),
-}
-
-/// A new instance, with everything that was read to create it: none of it may have changed when
-/// the instance is written.
-#[derive(Clone)]
-pub struct Creation {
-    pub instance: Instance,
-    pub template: Snapshot<Templates>,
-    /// The images of its services.
-    pub images: Vec<(ImageId, Snapshot<Images>)>,
-    pub app: ForApp,
-}
-
-impl std::fmt::Debug for Creation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Creation").field("instance", &self.instance).finish_non_exhaustive()
-    }
-}
-
-/// The app of a new instance.
-#[derive(Clone)]
-pub enum ForApp {
-    Existing(Snapshot<Apps>),
-    /// The app is created together with the instance.
-    New(Box<App>),
-}
-
-impl std::fmt::Debug for Command {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Command::Start { .. } => "Start",
-            Command::Stop => "Stop",
-            Command::Restart => "Restart",
-            Command::Delete { .. } => "Delete",
-            Command::Leave(..) => "Leave",
-            Command::Undelete { .. } => "Undelete",
-            Command::Update { .. } => "Update",
-            Command::Observe { .. } => "Observe",
-            Command::Advise(..) => "Advise",
-            Command::Measure(..) => "Measure",
-            Command::Hold(..) => "Hold",
-            Command::Release => "Release",
-            Command::AddService { .. } => "AddService",
-            Command::Replace { .. } => "Replace",
-            Command::Withdraw(..) => "Withdraw",
-        })
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {

@@ -1,9 +1,10 @@
 //! Applies a command to the record. Pure.
 
 use super::{
+    commands::Command,
     reconcile::apply::START_WITHIN,
     record::Instance,
-    rules::{Command, Instances, PROVISION_WITHIN},
+    rules::{Instances, PROVISION_WITHIN},
     service::{Candidate, Service, ServiceChange, VolumeUse},
 };
 use crate::{

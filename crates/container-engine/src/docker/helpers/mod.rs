@@ -1,6 +1,7 @@
 //! Containers that do for this program what only the engine's machine can do. All of them run from one
 //! image, which is made here, and live no longer than this process needs them.
 
+pub(super) mod bodies;
 mod image;
 pub(super) mod in_use;
 pub(super) mod tether;

@@ -3,13 +3,15 @@
 use super::seccomp;
 use crate::{
     Isolation, PROXY_PORT,
-    docker::body::{map, signed},
+    docker::{
+        body::{map, signed},
+        helpers::bodies::bare,
+    },
 };
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions,
+    ContainerCreateBody, HostConfig, Mount, MountType, MountVolumeOptions,
     MountVolumeOptionsDriverConfig,
 };
-use std::collections::HashMap;
 
 /// The user of a build.
 pub(super) const USER: &str = "build";
@@ -50,7 +52,7 @@ pub(super) fn disk(
         pids_limit: Some(64),
         security_opt: Some(vec!["no-new-privileges".to_owned()]),
         mounts: Some(vec![mount]),
-        ..common()
+        ..bare()
     };
     ContainerCreateBody {
         entrypoint: Some(vec!["/usr/libexec/svc/disk".to_owned()]),
@@ -111,7 +113,7 @@ pub(super) fn container(
         tmpfs: Some(["/tmp", "/run"].map(|path| (path.to_owned(), SCRATCH.to_owned())).into()),
         mounts: Some(vec![disk, egress]),
         init: Some(true),
-        ..common()
+        ..bare()
     };
     let ports = [PROXY_PORT].iter().chain(&isolation.loopback).map(u16::to_string);
     ContainerCreateBody {
@@ -128,19 +130,5 @@ fn named(image: &str, isolation: &Isolation) -> ContainerCreateBody {
         image: Some(image.to_owned()),
         labels: Some(map(&isolation.labels)),
         ..ContainerCreateBody::default()
-    }
-}
-
-fn common() -> HostConfig {
-    HostConfig {
-        network_mode: Some("none".to_owned()),
-        ipc_mode: Some("private".to_owned()),
-        cap_drop: Some(vec!["ALL".to_owned()]),
-        privileged: Some(false),
-        log_config: Some(HostConfigLogConfig {
-            typ: Some("none".to_owned()),
-            config: Some(HashMap::new()),
-        }),
-        ..HostConfig::default()
     }
 }
