@@ -2,6 +2,9 @@
 //! share one port of this machine, and their databases are healthy.
 
 use crate::{
+    echo,
+    engine::ListingEngine,
+    helper::Helper,
     outcome::{Explain, Outcome},
     seed,
 };
@@ -22,6 +25,7 @@ use contract::{
     },
 };
 use serde_json::{Value, json};
+use std::path::Path;
 use store::{Change, Store};
 
 pub struct Fleet {
@@ -37,6 +41,29 @@ pub struct Servers<'a> {
     pub port: u16,
     /// The path of the health checks.
     pub health: &'a str,
+}
+
+/// An instance whose server answers bytes.
+pub struct OneInstance {
+    pub app: AppId,
+    pub engine: ListingEngine,
+    pub upstream: Helper,
+}
+
+impl OneInstance {
+    /// Starts the server and the engine, and writes the instance to the store of a stopped service.
+    pub fn seed(home: &Path, workers: usize) -> Outcome<OneInstance> {
+        let upstream = echo::start(workers)?;
+        let servers = Servers { port: upstream.address.port(), health: "/bytes/20" };
+        let store = seed::open(home)?;
+        let nobodys = Random::default().id(seed::MADE);
+        let fleet = actix_rt::System::new().block_on(seed(&store, nobodys, 1, &servers))?;
+        store.close();
+        drop(store);
+        let engine = ListingEngine::start(home, &fleet.containers)?;
+        let (_, app) = fleet.instances.into_iter().next().or_say("an instance")?;
+        Ok(OneInstance { app, engine, upstream })
+    }
 }
 
 /// Writes `count` instances to the store, each with its own app in this project.

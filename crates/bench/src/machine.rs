@@ -78,11 +78,36 @@ pub fn busy_time() -> Outcome<f64> {
 
 /// The processor time of a process, in seconds. The clock ticks a hundred times a second.
 pub fn processor_time(process: u32) -> Outcome<f64> {
-    let stat = read_to_string(format!("/proc/{process}/stat")).or_say("the processor time")?;
-    // The name, in parentheses, may hold any text. The times are the 12th and 13th fields after it.
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = after_name.split_whitespace().skip(11).take(2);
-    Ok(ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0)
+    Ok(Stat::of(process).or_say("the processor time")?.time)
+}
+
+/// The processor time of a process and of those that it started, in seconds.
+pub fn processor_time_with_children(process: u32) -> Outcome<f64> {
+    let all = std::fs::read_dir("/proc").or_say("the processes")?;
+    let all = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let children = all.filter_map(Stat::of).filter(|stat| stat.parent == process);
+    Ok(processor_time(process)? + children.map(|stat| stat.time).sum::<f64>())
+}
+
+/// What the kernel says of a process.
+struct Stat {
+    parent: u32,
+    /// Its processor time, in seconds.
+    time: f64,
+}
+
+impl Stat {
+    /// `None` if there is no such process.
+    fn of(process: u32) -> Option<Stat> {
+        let stat = read_to_string(format!("/proc/{process}/stat")).ok()?;
+        // The name, in parentheses, may hold any text. The parent is the second field after it, and the times
+        // are the 12th and 13th.
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let mut fields = after_name.split_whitespace();
+        let parent = fields.nth(1)?.parse().ok()?;
+        let ticks = fields.skip(9).take(2).filter_map(|n| n.parse::<f64>().ok());
+        Some(Stat { parent, time: ticks.sum::<f64>() / 100.0 })
+    }
 }
 
 /// Resident bytes of a process; `None` means this process.

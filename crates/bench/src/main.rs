@@ -28,10 +28,12 @@ mod payment_provider;
 mod proxy;
 mod publications;
 mod receiver;
+mod reverse_proxy;
 mod seed;
 mod server;
 mod startup;
 mod table;
+mod tls;
 mod upload;
 mod webhooks;
 mod world;
@@ -99,6 +101,8 @@ enum What {
     Instances,
     /// Requests passed on to an instance, against nginx and Caddy.
     Proxy,
+    /// Requests over TLS to an instance by its host name, against nginx with TLS.
+    Tls,
     /// Lines of logs, checks of repositories, and builds that are followed.
     Builds,
     /// Deliveries of events, against a client that signs and posts.
@@ -115,7 +119,7 @@ enum What {
     Backend,
     /// Isolated builds of images, against `docker build` of the same files.
     ImageBuilds,
-    /// The engine of `instances` and `proxy`, which lists the containers in the file.
+    /// The engine of `instances`, `proxy` and `tls`, which lists the containers in the file.
     #[command(hide = true)]
     Engine { port: u16, containers: PathBuf },
     /// The host of repositories of `builds`.
@@ -137,7 +141,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 16] = [
+const FIGURES: [(&str, &str); 17] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -146,6 +150,7 @@ const FIGURES: [(&str, &str); 16] = [
     ("limiter", limiter::METHOD),
     ("instances", instances::METHOD),
     ("proxy", proxy::METHOD),
+    ("tls", tls::METHOD),
     ("builds", builds::METHOD),
     ("webhooks", webhooks::METHOD),
     ("publications", publications::METHOD),
@@ -181,6 +186,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Engine { port, containers }) => return engine::run(*port, containers),
         Some(What::Instances) => instances::measure(bench.pace)?,
         Some(What::Proxy) => proxy::measure(bench.pace)?,
+        Some(What::Tls) => tls::measure(bench.pace)?,
         Some(What::Github { port }) => return github::run(*port),
         Some(What::Builds) => builds::measure(bench.pace)?,
         Some(What::AppStore { port }) => return app_store::run(*port),

@@ -1,7 +1,11 @@
 -- Sends the requests of the file BENCH_REQUESTS in turn to BENCH_PATH, with the application id
 -- BENCH_APPLICATION. Each line has a session token (or nothing), a tab, and a JSON body. A request
--- without a body is a GET.
+-- without a body is a GET. Every host name leads to BENCH_ADDRESS.
 local requests, at = {}, 0
+
+wrk.resolve = function(_, port)
+  wrk.addrs = wrk.lookup(os.getenv("BENCH_ADDRESS"), port)
+end
 
 init = function()
   for line in io.lines(os.getenv("BENCH_REQUESTS")) do

@@ -65,19 +65,12 @@ impl Server {
             std::thread::sleep(Duration::from_millis(1));
         }
         server.started_in = begun.elapsed();
-        server.client.application_id = server.secret("keys", "applicationId")?;
+        server.client.application_id = secret(home, "keys", "applicationId")?;
         Ok(server)
     }
 
     pub fn process(&self) -> u32 {
         self.child.id()
-    }
-
-    fn secret(&self, file: &str, field: &str) -> Outcome<String> {
-        let path = self.home.join("data/run/secrets").join(file).with_extension("json");
-        let text = std::fs::read_to_string(&path).or_say(path.display())?;
-        let secrets: Value = serde_json::from_str(&text).or_say(path.display())?;
-        Ok(secrets.get(field).and_then(Value::as_str).or_say(field)?.to_owned())
     }
 
     /// The host and the cookie with which the dashboard knows who has this session.
@@ -120,7 +113,7 @@ impl Server {
     /// sessions. A server does it once.
     pub fn register(&self, users: usize) -> Outcome<Vec<String>> {
         let first = json!({
-            "token": self.secret("first-start", "token")?,
+            "token": secret(&self.home, "first-start", "token")?,
             "email": "admin@example.com",
             "password": "a password",
         });
@@ -150,6 +143,14 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A secret of the service in `home`, from one of its files.
+pub fn secret(home: &Path, file: &str, field: &str) -> Outcome<String> {
+    let path = home.join("data/run/secrets").join(file).with_extension("json");
+    let text = std::fs::read_to_string(&path).or_say(path.display())?;
+    let secrets: Value = serde_json::from_str(&text).or_say(path.display())?;
+    Ok(secrets.get(field).and_then(Value::as_str).or_say(field)?.to_owned())
 }
 
 /// Waits until a program listens at the address.

@@ -34,6 +34,15 @@ pub struct Answers {
 impl Load {
     /// Sends the load for `seconds`. Fails if an answer is not a success.
     pub fn run(&self, scratch: &Path, seconds: u64) -> Outcome<Answers> {
+        self.send(&format!("http://{}", self.address), scratch, seconds)
+    }
+
+    /// Sends the load over TLS to a host name at the address.
+    pub fn run_over_tls(&self, host_name: &str, scratch: &Path, seconds: u64) -> Outcome<Answers> {
+        self.send(&format!("https://{host_name}:{}", self.address.port()), scratch, seconds)
+    }
+
+    fn send(&self, url: &str, scratch: &Path, seconds: u64) -> Outcome<Answers> {
         let (script, requests) = (scratch.join("requests.lua"), scratch.join("requests"));
         std::fs::write(&script, SCRIPT).or_say("the script")?;
         let lines = self.requests.iter().map(|(session, body)| format!("{session}\t{body}\n"));
@@ -46,9 +55,10 @@ impl Load {
             "--timeout",
             "30s",
         ]);
-        wrk.arg("-s").arg(script).arg(format!("http://{}", self.address));
+        wrk.arg("-s").arg(script).arg(url);
         wrk.env("BENCH_REQUESTS", requests).env("BENCH_PATH", &self.path);
         wrk.env("BENCH_APPLICATION", &self.application_id);
+        wrk.env("BENCH_ADDRESS", self.address.ip().to_string());
         let output = wrk.output().or_say("wrk cannot be started (install it: apt install wrk)")?;
         let text = String::from_utf8_lossy(&output.stdout);
         read(&text).ok_or_else(|| format!("wrk failed on {}: {text}", self.path))
