@@ -133,6 +133,27 @@ fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
 }
 
 #[test]
+fn the_networks_of_one_ipv6_site_are_one_guesser() {
+    let settings = [("SVC_TRUSTED_PROXIES", "127.0.0.1"), ("SVC_ANONYMOUS_TIER", "enterprise")];
+    let service = Service::start_with(&settings);
+    let ada = service.register("ada");
+    let sign_in = |address: &str, password: &str| {
+        let params = json!({"email": ada.email, "password": password});
+        let request = service.request(&service.http, "loginWithEmail", &params);
+        Service::answer(request.header("X-Forwarded-For", address).send().unwrap()).unwrap()
+    };
+    for network in 1..=10 {
+        let address = format!("2001:db8:7:{network}::1");
+        assert_eq!(sign_in(&address, "wrong horse").refusal(), (404, 101), "{address}");
+    }
+    let locked = sign_in("2001:db8:7:11::1", "correct horse");
+    assert_eq!(locked.refusal(), (429, 429));
+    assert!(error(&locked).contains("from your address"), "{}", locked.body);
+    let another_site = sign_in("2001:db8:8:1::1", "wrong horse");
+    assert_eq!(another_site.refusal(), (404, 101));
+}
+
+#[test]
 fn many_sign_ins_at_once_count_as_many() {
     let service = open();
     let ada = service.register("ada");

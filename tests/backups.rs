@@ -2,6 +2,7 @@
 
 use crate::{
     instances::{backend, made, until},
+    quotas::used,
     support::engine::{Installed, docker, engine, template},
     support::service::{Person, Service, eventually},
 };
@@ -234,6 +235,7 @@ fn a_database_without_its_tools_makes_no_backup() {
     let failed = finished(&service, &ada, &backup);
     assert_eq!(failed["state"], "failed");
     assert!(failed["error"].as_str().unwrap().contains("has no pg_dump"), "{failed}");
+    assert_eq!(used(&service, &ada, None, "backups").0, 1, "it counts until it is deleted");
     let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
     assert_eq!((&sql["ok"], &sql["steps"][1]["name"]), (&json!(false), &json!("connect")), "{sql}");
 }

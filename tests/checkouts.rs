@@ -8,7 +8,7 @@ use crate::support::{
 };
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Instant};
 
 /// A service, and an app that takes payments with a stub of Paystack.
 #[test]
@@ -82,6 +82,30 @@ fn a_buyer_pays_and_a_closed_page_loses_nothing() {
     world.check();
 }
 
+/// The signature of Paystack for a notice.
+fn sign(key: &str, body: &str) -> String {
+    use hmac::{Hmac, KeyInit, Mac};
+    let mut mac = Hmac::<sha2::Sha512>::new_from_slice(key.as_bytes()).unwrap();
+    mac.update(body.as_bytes());
+    HEXLOWER.encode(&mac.finalize().into_bytes())
+}
+
+#[test]
+fn six_hundred_notices_a_minute_are_taken_and_a_later_one_again() {
+    let test = "six_hundred_notices_a_minute_are_taken_and_a_later_one_again";
+    let Some(world) = World::new(test, &[]) else { return };
+    // It is about nothing that the service keeps.
+    let told = json!({"event": "transfer.success", "data": {}}).to_string();
+    let post = || world.post(&told, &sign(SECRET_KEY, &told));
+    let begun = Instant::now();
+    let (passed, (status, body)) =
+        (0..5_000).map(|n| (n, post())).find(|(_, (status, _))| *status != 200).unwrap();
+    let regained = 10 * (begun.elapsed().as_secs() + 1);
+    assert_eq!((status, &body["code"]), (429, &json!(429)));
+    assert!((600..=600 + regained).contains(&passed), "{passed} of 600 passed");
+    eventually("the provider sends it again", || post().0 == 200);
+}
+
 #[test]
 fn what_is_not_the_payment_that_was_asked_for_settles_nothing() {
     let test = "what_is_not_the_payment_that_was_asked_for_settles_nothing";
@@ -93,12 +117,6 @@ fn what_is_not_the_payment_that_was_asked_for_settles_nothing() {
     let told =
         json!({"event": "charge.success", "data": {"reference": reference, "status": "success"}});
     let told = told.to_string();
-    let sign = |key: &str, body: &str| {
-        use hmac::{Hmac, KeyInit, Mac};
-        let mut mac = Hmac::<sha2::Sha512>::new_from_slice(key.as_bytes()).unwrap();
-        mac.update(body.as_bytes());
-        HEXLOWER.encode(&mac.finalize().into_bytes())
-    };
     for signature in [sign("sk_test_another", &told), "00".repeat(64), "nonsense".into()] {
         assert_eq!(world.post(&told, &signature).0, 401);
     }

@@ -67,7 +67,13 @@ fn name(service: &Service, who: &Person) -> String {
 fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
     let (ada, grace) = (service.register("ada"), service.register("grace"));
-    let (_, app) = service.project_with_app(&grace, None);
+    let (project, app) = service.project_with_app(&grace, None);
+    let backend = json!({"projectId": project, "appId": app, "name": "Backend"});
+    service.call(Some(&grace), "svc_createBackendInstance", backend).ok();
+    let secrets = |service: &Service| {
+        service.call(Some(&grace), "svc_getInstanceSecrets", json!({"appId": app}))
+    };
+    secrets(&service).ok();
     let Some(disk) = Disk::under(&mut service) else { return };
 
     // One tenant cannot take the room that the others need.
@@ -91,6 +97,12 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
         assert_eq!(rename(&service, &ada, "refused"), (503, 100));
     }
     assert_eq!(name(&service, &ada), "from the reserve");
+    // No secret is shown before the audit log has it. A reset tells nobody whether it was begun.
+    assert_eq!(secrets(&service).refusal(), (503, 100));
+    for email in [ada.email.as_str(), "nobody@example.com"] {
+        let asked = service.call(None, "requestPasswordReset", json!({"email": email}));
+        assert_eq!(asked.status, 200, "{email}: {}", asked.body);
+    }
     let ready = service.http.get(format!("{}/readyz", service.url)).send().unwrap().text().unwrap();
     assert!(ready.contains("\"store\":{\"ok\":false"), "{ready}");
 

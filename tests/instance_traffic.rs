@@ -1,14 +1,15 @@
 //! Requests to a backend in real containers: from the library of Parse, and during a deployment.
 
 use crate::{
-    instances::{backend, deployed},
+    instances::{backend, deployed, made, until},
     library,
-    support::engine::{Installed, engine},
+    support::engine::{Installed, engine, template},
     support::{
         load::under_load,
         service::{Person, eventually},
     },
 };
+use reqwest::header::{HOST, SET_COOKIE};
 use serde_json::{Value, json};
 
 /// A server of a version with known advisories says so to members, to operators, to webhooks once, and in
@@ -181,4 +182,71 @@ fn the_parse_library_reaches_a_backend_through_the_service() {
     let printed = String::from_utf8_lossy(&run.stdout).into_owned();
     assert!(run.status.success(), "{printed}{}", String::from_utf8_lossy(&run.stderr));
     assert!(printed.contains("Hello, ada"), "{printed}");
+}
+
+#[test]
+fn an_instance_sees_the_client_that_the_nearest_proxy_names() {
+    let test = "an_instance_sees_the_client_that_the_nearest_proxy_names";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[("SVC_TRUSTED_PROXIES", "127.0.0.1")]);
+    let env = json!({"PARSE_SERVER_MASTER_KEY_IPS": "192.0.0.8,203.0.113.9"});
+    let (ada, _, made) = made(&service, "svc_createBackendInstance", json!({"env": env}));
+    let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(instance["state"], "running", "{instance}");
+    let app = instance["appId"].as_str().unwrap();
+    let secrets = service.call(Some(&ada), "svc_getInstanceSecrets", json!({"appId": app})).ok();
+    let master_key = secrets["secrets"]["master_key"].as_str().unwrap();
+    let url = format!("{}/parse/users", instance["url"].as_str().unwrap());
+    let as_master = |forwarded: &[&str]| {
+        let request = service.http.get(&url).header("X-Parse-Application-Id", app);
+        let request = request.header("X-Parse-Master-Key", master_key);
+        let lines = forwarded.iter();
+        let request = lines.fold(request, |sent, line| sent.header("X-Forwarded-For", *line));
+        request.send().unwrap().status().as_u16()
+    };
+    // A proxy adds its client to the line that came, or adds a line.
+    for forged in [&["192.0.0.8", "198.51.100.7"][..], &["192.0.0.8, 198.51.100.7"]] {
+        assert_eq!(as_master(forged), 403, "{forged:?}");
+    }
+    for named in [&["198.51.100.7", "203.0.113.9"][..], &["198.51.100.7, 203.0.113.9"]] {
+        assert_eq!(as_master(named), 200, "{named:?}");
+    }
+}
+
+#[test]
+fn a_cookie_of_an_instance_reaches_no_other() {
+    let Some(engine) = engine("a_cookie_of_an_instance_reaches_no_other") else { return };
+    let mut service = engine.service(&[]);
+    let server = json!({"role": "server", "image": "web-server", "port": 8080,
+        "healthCheck": {"http": "/health"}});
+    let template = template(&service, engine, json!([server]));
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
+    let running = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    let path = format!("/instances/{}", running["appId"].as_str().unwrap());
+    // Its server asks for the whole host, and for the hosts above it.
+    let cookies = |service: &Installed, host: Option<&str>, path: &str| -> Vec<String> {
+        let mut cookies = Vec::new();
+        eventually("its server answers", || {
+            let mut request = service.http.get(format!("{}{path}", service.url));
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            let answer = request.send().unwrap();
+            let sent = answer.headers().get_all(SET_COOKIE).iter();
+            cookies = sent.map(|cookie| cookie.to_str().unwrap().to_owned()).collect();
+            answer.status() == 200
+        });
+        cookies
+    };
+    assert_eq!(cookies(&service, None, &path), [format!("a=1; Path={path}")]);
+
+    service.stop();
+    service.set("SVC_INSTANCE_DOMAIN", "apps.localhost");
+    service.boot();
+    let named = until(&service, &ada, &made["id"], &["running"]);
+    let host = named["url"].as_str().unwrap().trim_start_matches("http://");
+    assert_eq!(cookies(&service, Some(host), "/"), ["a=1; Path=/"], "a host of its own");
+    assert_eq!(cookies(&service, None, &path), Vec::<String>::new(), "no origin of its own");
 }

@@ -138,16 +138,4 @@ fn a_recipient_is_invited_three_times_an_hour() {
     for _ in 0..4 {
         assert_eq!(acme.invite(&acme.ada.email).refusal(), (409, 137));
     }
-
-    // An organization may send fifty invitations.
-    let mut passed = 3;
-    let refused = loop {
-        let answer = acme.invite(&format!("person{passed}@example.com"));
-        if answer.status != 200 {
-            break answer;
-        }
-        passed += 1;
-        assert!(passed <= 50);
-    };
-    assert_eq!((passed, refused.refusal()), (50, (429, 429)));
 }

@@ -93,6 +93,7 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
                 run: None,
                 removing_log: true,
                 log_removed: true,
+                log_bytes: 0,
                 removing: false,
             };
             change = change.create::<Builds>(&state.build.id.clone(), Kept::at_rest(state));

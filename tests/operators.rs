@@ -209,25 +209,57 @@ fn metrics_are_for_operators_and_strangers_ask_within_their_rate_limit() {
     let forwarded = service.http.get(address("/metrics")).header("X-Forwarded-For", "203.0.113.9");
     assert_eq!(forwarded.send().unwrap().status(), 401, "a proxy asks for somebody else");
 
-    let asked = |client: &reqwest::blocking::Client| {
-        let answers = (0..80).map(|_| client.get(address("/readyz")).send().unwrap().status());
+    let asked = |client: &reqwest::blocking::Client, path: &str| {
+        let answers = (0..80).map(|_| client.get(address(path)).send().unwrap().status());
         answers.filter(|status| *status == 429).count()
     };
-    assert!(asked(&stranger) > 0);
-    assert_eq!(asked(&service.http), 0, "a monitor of the operator asks as often as it likes");
+    assert!(asked(&stranger, "/readyz") > 0);
+    let of_monitor = asked(&service.http, "/readyz");
+    assert_eq!(of_monitor, 0, "a monitor of the operator asks as often as it likes");
+    for (last, path) in [(3, "/install/x"), (4, "/install/x/manifest.plist")] {
+        assert!(asked(&Service::client_at([127, 0, 0, last]), path) > 0, "{path}");
+    }
+}
+
+#[test]
+fn readiness_does_not_say_where_the_engine_is() {
+    let mut service = Service::start_with(&[("SVC_DOCKER_HOST", "unix:///nowhere/x.sock")]);
+    let ready = service.http.get(format!("{}/readyz", service.url)).send().unwrap();
+    let ready = ready.text().unwrap();
+    assert!(ready.contains("the container engine does not answer"), "{ready}");
+    assert!(!ready.contains("nowhere"), "{ready}");
+    service.stop();
+    assert!(service.log().contains("/nowhere/x.sock"), "{}", service.log());
+}
+
+#[test]
+fn the_log_warns_of_an_engine_without_tls() {
+    for (host, warnings) in [("tcp://127.0.0.1:1", 1), ("unix:///nowhere/x.sock", 0)] {
+        let mut service = Service::start_with(&[("SVC_DOCKER_HOST", host)]);
+        service.stop();
+        let warned = service.log().matches("without TLS").count();
+        assert_eq!(warned, warnings, "{host}: {}", service.log());
+    }
 }
 
 #[test]
 fn a_shown_secret_is_in_the_audit_log_before_the_reply() {
     let mut service = open();
     let ada = service.register("ada");
-    let (_, app) = service.project_with_app(&ada, None);
+    let (project, app) = service.project_with_app(&ada, None);
     let repository = json!({"appId": app, "url": "https://git.example.com/shop.git"});
     service.call(Some(&ada), "svc_connectRepository", repository).ok();
-    service.call(Some(&ada), "svc_getRepositoryWebhook", json!({"appId": app})).ok();
-    service.kill();
-    service.boot();
-    let params = json!({"function": "svc_getRepositoryWebhook"});
-    let log = service.call(Some(&ada), "svc_getAuditLog", params).ok();
-    assert_eq!(log["items"].as_array().unwrap().len(), 1, "{log}");
+    let backend = json!({"projectId": project, "appId": app, "name": "Backend"});
+    service.call(Some(&ada), "svc_createBackendInstance", backend).ok();
+    for (function, of) in [("svc_getRepositoryWebhook", "rep_"), ("svc_getInstanceSecrets", "ins_")]
+    {
+        service.call(Some(&ada), function, json!({"appId": app})).ok();
+        service.kill();
+        service.boot();
+        let params = json!({"function": function});
+        let log = service.call(Some(&ada), "svc_getAuditLog", params).ok();
+        assert_eq!(log["items"].as_array().unwrap().len(), 1, "{log}");
+        let shown = log["items"][0]["resource"].as_str().unwrap();
+        assert!(shown.starts_with(of), "{log}");
+    }
 }

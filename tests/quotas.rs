@@ -14,7 +14,7 @@ use crate::{
 use serde_json::{Value, json};
 
 /// What an organization uses of a quota, and its limit. Without an organization, the personal one.
-fn used(
+pub fn used(
     service: &Service,
     who: &Person,
     organization: Option<&Value>,
@@ -42,17 +42,21 @@ fn start(quotas: &str) -> (Service, Person) {
 }
 
 /// The words of a refusal by a quota.
-fn over(answer: &Answer) -> &str {
+pub fn over(answer: &Answer) -> &str {
     assert_eq!(answer.refusal(), (409, 119), "{answer:?}");
     answer.body["error"].as_str().unwrap()
 }
 
 #[test]
 fn what_an_organization_may_have_holds_for_sixteen_callers_and_after_a_crash() {
-    let quotas = "developer.projects=4,developer.apps=3,developer.members=2,developer.webhooks=2";
+    let quotas = "developer.projects=4,developer.apps=3,developer.members=2,developer.webhooks=2,\
+        developer.organizations=1,developer.mails=2";
     let (mut service, bob) = start(quotas);
     let acme = service.call(Some(&bob), "createOrganization", json!({"name": "Acme"})).ok();
     let acme = &acme["id"];
+    let again = service.call(Some(&bob), "createOrganization", json!({"name": "Acme"}));
+    assert!(over(&again).contains("1 of 1 organizations of one owner"), "{again:?}");
+    assert_eq!(used(&service, &bob, None, "organizations"), (1, json!(1)));
     let make = |service: &Service, n: usize| {
         let params = json!({"organizationId": acme, "name": format!("Shop {n}")});
         service.call(Some(&bob), "svc_createProject", params)
@@ -95,6 +99,9 @@ fn what_an_organization_may_have_holds_for_sixteen_callers_and_after_a_crash() {
         })
     };
     let ((first, accepts), (_, waits)) = (invite("carol"), invite("dan"));
+    let third = json!({"organizationId": acme, "email": "eve@example.com", "role": "client"});
+    assert_eq!(service.call(Some(&bob), "inviteMember", third).status, 429);
+    assert_eq!(used(&service, &bob, Some(acme), "mails"), (2, json!(2)));
     accepts(&service).ok();
     assert!(over(&waits(&service)).contains("2 of 2 members"));
     assert_eq!(used(&service, &first, Some(acme), "members"), (2, json!(2)), "members see it");

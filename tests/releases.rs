@@ -311,6 +311,36 @@ fn drafts_and_failed_releases_are_deleted_and_free_what_they_held() {
     team.check();
 }
 
+#[test]
+fn an_app_has_releases_in_fifty_channels_and_a_hundred_drafts() {
+    let team = Team::new();
+    let old = team.artifact("sample.apk");
+    let new = team.service.upload(&team.ada, &team.app, "sample-1.5.0.apk", "1.5.0")["id"].clone();
+    let refused = |answer: Answer, words: &str| {
+        assert_eq!(answer.refusal(), (409, 119));
+        let why = answer.body["error"].as_str().unwrap();
+        assert!(why.contains(words), "{why}");
+    };
+    for n in 0..40 {
+        team.create(&old, &format!("channel-{n}")).ok();
+    }
+    let answers = together(16, |caller| team.create(&old, &format!("channel.{caller}")));
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 10, "{answers:?}");
+    refused(team.create(&old, "another"), "in 50 channels");
+    let release = json!({"channel": "another"});
+    let brought = team.finalize(&team.ci, old.as_str().unwrap(), "sample.apk", &release);
+    refused(brought, "in 50 channels");
+    let channels: Vec<_> = team.releases(json!({"limit": 200}));
+    for release in &channels {
+        team.create(&new, release["channel"].as_str().unwrap()).ok();
+    }
+    refused(team.create(&new, "another"), "100 drafts");
+    team.publish(&channels[0]);
+    team.call("svc_deleteRelease", json!({"releaseId": channels[1]["id"]})).ok();
+    team.create(&old, channels[1]["channel"].as_str().unwrap()).ok();
+    team.check();
+}
+
 /// Only members see what artifacts say about people, machines and builds.
 #[test]
 fn the_latest_release_says_nothing_of_who_where_and_how() {

@@ -42,6 +42,9 @@ fn an_sql_database_is_put_back_as_it_was() {
     // Anybody with the address can download the file, which has the stated size and hash.
     let id = json!({"backupId": made["id"]});
     let url = call(&service, "svc_getBackupDownloadUrl", id.clone()).ok();
+    let log = json!({"function": "svc_getBackupDownloadUrl"});
+    let log = call(&service, "svc_getAuditLog", log).ok();
+    assert_eq!(log["items"][0]["resource"], made["id"], "{log}");
     let file = service.http.get(url["url"].as_str().unwrap()).send().unwrap();
     assert_eq!(file.status(), 200);
     let bytes = file.bytes().unwrap();

@@ -1,6 +1,6 @@
 //! Deploy tokens: how long they live, and what a CI job does with one.
 
-use crate::support::service::Service;
+use crate::support::{load::together, service::Service};
 use serde_json::{Value, json};
 
 /// The days from the creation of a token to its end.
@@ -83,4 +83,40 @@ fn a_job_with_a_token_deploys_a_folder() {
         said.contains("deploy,instance:read") && said.contains(app.as_str().unwrap()),
         "{said}"
     );
+}
+
+#[test]
+fn a_hundred_tokens_of_a_person_and_of_an_app_can_be_used() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let make = |app: &Value| {
+        let params = json!({"name": "ci", "scopes": ["deploy"], "appId": app});
+        service.call(Some(&ada), "svc_createDeployToken", params)
+    };
+    for (app, whose) in [(&Value::Null, "you have"), (&app, "this app has")] {
+        for _ in 0..90 {
+            make(app).ok();
+        }
+        let answers = together(16, |_| make(app));
+        let made: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
+        assert_eq!(made.len(), 10, "{answers:?}");
+        let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
+        assert_eq!(refused.refusal(), (409, 119));
+        let why = refused.body["error"].as_str().unwrap();
+        assert!(why.contains(&format!("{whose} 100 deploy tokens")), "{why}");
+        let one = json!({"tokenId": made[0].body["result"]["deployToken"]["id"]});
+        service.call(Some(&ada), "svc_revokeDeployToken", one).ok();
+        assert_eq!((make(app).status, make(app).status), (200, 409));
+    }
+    // A new password ends those that were made before, and they take no room.
+    let change = json!({
+        "currentPassword": "correct horse", "newPassword": "horse 1 horse", "revokeTokens": true,
+    });
+    service.call(Some(&ada), "changePassword", change).ok();
+    let ada = service.sign_in(&ada, "horse 1 horse");
+    for app in [&Value::Null, &app] {
+        let params = json!({"name": "ci", "scopes": ["deploy"], "appId": app});
+        service.call(Some(&ada), "svc_createDeployToken", params).ok();
+    }
 }

@@ -11,6 +11,7 @@ use crate::{
         events::webhooks::{Payload, outbox::Outgoing},
         hosting::{
             certificates::AuthorityAccount,
+            image_builds::quotas::BuildMinutes,
             instances::{history::DeploymentHistory, metrics::HourlyMetrics},
             progress_log::Line,
             templates::catalogue::Shipped,
@@ -78,6 +79,7 @@ side_records! {
     Session { stored: "session", key: String }
     Memberships { stored: "reach", key: UserId }
     Usage { stored: "usage", key: OrganizationId }
+    BuildMinutes { stored: "buildMinutes", key: OrganizationId }
     LastUse { stored: "token-use", key: TokenId }
     ArtifactRefs { stored: "hold", key: ArtifactId }
     Current { stored: "current", key: String }

@@ -3,9 +3,13 @@
 //! A dump is written to a partial file, synced, and renamed only once it is complete. So a file
 //! with a backup's name is a complete backup.
 
+use super::machine::ThisMachine;
 use actors::{
     kinds::hosting::instances::database::TAIL,
-    ports::dumps::{DumpError, Dumps, Written},
+    ports::{
+        dumps::{DumpError, Dumps, Written},
+        machine::Machine,
+    },
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,8 +32,13 @@ use tokio::{
     sync::mpsc,
 };
 
-pub struct DumpFolder(PathBuf);
+pub struct DumpFolder {
+    folder: PathBuf,
+    machine: ThisMachine,
+}
 
+/// After so many bytes of a dump, it is looked whether the disk has room for more.
+const ROOM_EVERY: u64 = 8 << 20;
 /// The maximum number of pieces in the queue between reader and writer.
 const WAITING: usize = 16;
 const PIECE: usize = 64 << 10;
@@ -38,12 +47,13 @@ impl DumpFolder {
     /// Opens the folder, or creates it.
     pub fn open(folder: PathBuf) -> io::Result<DumpFolder> {
         std::fs::create_dir_all(&folder)?;
-        Ok(DumpFolder(folder))
+        let machine = ThisMachine { data: folder.clone() };
+        Ok(DumpFolder { folder, machine })
     }
 
     /// The file of a backup.
     pub fn path(&self, id: BackupId) -> PathBuf {
-        self.0.join(format!("{id}.gz"))
+        self.folder.join(format!("{id}.gz"))
     }
 
     /// The bytes of a backup's file in this range.
@@ -74,12 +84,13 @@ impl DumpFolder {
     }
 
     fn partial(&self, id: BackupId) -> PathBuf {
-        self.0.join(format!("{id}.partial"))
+        self.folder.join(format!("{id}.partial"))
     }
 }
 
 fn disk(e: io::Error) -> DumpError {
     DumpError::Disk(match e.kind() {
+        io::ErrorKind::QuotaExceeded => return DumpError::TooLarge,
         io::ErrorKind::StorageFull => "the disk is full".into(),
         io::ErrorKind::NotFound => "the file is not there".into(),
         _ => e.to_string(),
@@ -98,12 +109,14 @@ impl Dumps for DumpFolder {
     async fn write(
         &self,
         id: BackupId,
+        most: u64,
         mut plain: BoxStream<'static, io::Result<Bytes>>,
     ) -> Result<Written, DumpError> {
         let partial = self.partial(id);
         let (pieces, incoming) = mpsc::channel(WAITING);
-        let path = partial.clone();
-        let writing = tokio::spawn(blocking(move || write(&path, incoming).map_err(disk)));
+        let (path, machine) = (partial.clone(), self.machine.clone());
+        let room = Room { most, asked: 0, machine };
+        let writing = tokio::spawn(blocking(move || write(&path, room, incoming).map_err(disk)));
         let mut failed = None;
         while let Some(piece) = plain.next().await {
             let piece = match piece {
@@ -131,7 +144,7 @@ impl Dumps for DumpFolder {
     }
 
     async fn keep(&self, id: BackupId) -> Result<(), DumpError> {
-        let (from, to, folder) = (self.partial(id), self.path(id), self.0.clone());
+        let (from, to, folder) = (self.partial(id), self.path(id), self.folder.clone());
         let keep = move || match std::fs::rename(&from, &to) {
             Ok(()) => File::open(&folder)?.sync_all(),
             Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => Ok(()),
@@ -176,13 +189,14 @@ impl Dumps for DumpFolder {
 }
 
 /// Compresses the pieces into a file and hashes the compressed bytes.
-fn write(path: &PathBuf, mut incoming: mpsc::Receiver<Bytes>) -> io::Result<Written> {
+fn write(path: &PathBuf, room: Room, mut incoming: mpsc::Receiver<Bytes>) -> io::Result<Written> {
     // An earlier writer may still be writing: it keeps the removed file.
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    let hashing = Hashing { file: File::create_new(path)?, hash: sha2::Sha256::new(), size: 0 };
+    let file = File::create_new(path)?;
+    let hashing = Hashing { file, hash: sha2::Sha256::new(), size: 0, room };
     let mut gzip = GzEncoder::new(hashing, Compression::default());
     let (mut head, mut tail) = (Vec::new(), Vec::new());
     while let Some(piece) = incoming.blocking_recv() {
@@ -191,7 +205,7 @@ fn write(path: &PathBuf, mut incoming: mpsc::Receiver<Bytes>) -> io::Result<Writ
         tail.extend_from_slice(piece.get(piece.len().saturating_sub(TAIL)..).unwrap_or_default());
         tail.drain(..tail.len().saturating_sub(TAIL));
     }
-    let Hashing { file, hash, size } = gzip.finish()?;
+    let Hashing { file, hash, size, .. } = gzip.finish()?;
     file.sync_all()?;
     let sha256 = HEXLOWER.encode(&hash.finalize()).parse().map_err(io::Error::other)?;
     Ok(Written { size, sha256, head, tail })
@@ -201,10 +215,35 @@ struct Hashing {
     file: File,
     hash: sha2::Sha256,
     size: u64,
+    room: Room,
+}
+
+/// How far a file may grow.
+struct Room {
+    most: u64,
+    /// The size of the file when the disk was last looked at.
+    asked: u64,
+    machine: ThisMachine,
+}
+
+impl Room {
+    /// Refuses a file of this size ([`io::ErrorKind::QuotaExceeded`]), or one on a disk that is nearly full
+    /// ([`io::ErrorKind::StorageFull`]).
+    fn check(&mut self, size: u64) -> io::Result<()> {
+        if size > self.most {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        if size - self.asked >= ROOM_EVERY {
+            self.machine.check_room(0).map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
+            self.asked = size;
+        }
+        Ok(())
+    }
 }
 
 impl Write for Hashing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.room.check(self.size + bytes.len() as u64)?;
         let written = self.file.write(bytes)?;
         self.hash.update(bytes.get(..written).unwrap_or_default());
         self.size += written as u64;
@@ -249,7 +288,8 @@ mod tests {
             let whole = (0..100_u8).map(|n| Ok(Bytes::from(vec![n; 1000])));
             stream::iter(whole.chain([last]).collect::<Vec<_>>()).boxed()
         };
-        let written = dumps.write(id, pieces(Ok(Bytes::from_static(b"end")))).await.unwrap();
+        let written =
+            dumps.write(id, 1 << 20, pieces(Ok(Bytes::from_static(b"end")))).await.unwrap();
         assert!(!dumps.path(id).exists(), "not before it is kept");
         assert!(written.tail.ends_with(b"end") && written.head.starts_with(&[0, 0]));
         dumps.keep(id).await.unwrap();
@@ -263,8 +303,10 @@ mod tests {
         assert!(damaged.to_string().contains("damaged"), "{damaged}");
         dumps.discard(id).await.unwrap();
 
-        let broken = dumps.write(id, pieces(Err(io::Error::other("it was killed")))).await;
+        let broken = dumps.write(id, 1 << 20, pieces(Err(io::Error::other("it was killed")))).await;
         assert_eq!(broken, Err(DumpError::Source("it was killed".into())));
+        let large = dumps.write(id, 100, pieces(Ok(Bytes::new()))).await;
+        assert_eq!(large, Err(DumpError::TooLarge));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
     }
 }

@@ -5,6 +5,7 @@ use contract::operators::DiskUsage;
 use std::path::PathBuf;
 
 /// The machine, as seen from the data directory.
+#[derive(Debug, Clone)]
 pub struct ThisMachine {
     pub data: PathBuf,
 }

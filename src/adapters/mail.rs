@@ -1,12 +1,28 @@
-//! Sends mail through a mail server, or writes it to the log if none is configured.
+//! Sends mail through a mail server, or writes it to the log if none is configured. Nobody gets more than a few
+//! mails an hour, whoever makes the service send them.
 
 use actors::ports::{PortError, mail::Mail};
 use async_trait::async_trait;
 use contract::Email;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor, message::Mailbox};
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use tokio::sync::Semaphore;
 
 const TIME_LIMIT: Duration = Duration::from_secs(20);
+/// How many mails one recipient gets within an hour.
+const TO_ONE: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
+/// With more recipients than this, those who got none for an hour are forgotten.
+const MOST_COUNTED: usize = 10_000;
+/// How many mails are under way to the mail server, or wait for a connection to it.
+const UNDER_WAY: usize = 1_000;
+
+/// Another adapter, with these limits.
+struct Limited<M> {
+    inner: M,
+    recipients: DefaultKeyedRateLimiter<String>,
+    places: Semaphore,
+}
 
 struct Smtp {
     server: AsyncSmtpTransport<Tokio1Executor>,
@@ -18,11 +34,36 @@ struct Log;
 
 /// The adapter for this configuration.
 pub fn mail(url: Option<&str>, from: &str) -> Result<Arc<dyn Mail>, String> {
-    let Some(url) = url else { return Ok(Arc::new(Log)) };
+    let Some(url) = url else { return Ok(Arc::new(Limited::new(Log))) };
     let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
         .map_err(|e| format!("SVC_MAIL_URL: {e}"))?;
     let from = from.parse().map_err(|e| format!("SVC_MAIL_FROM: {e}"))?;
-    Ok(Arc::new(Smtp { server: server.timeout(Some(TIME_LIMIT)).build(), from }))
+    Ok(Arc::new(Limited::new(Smtp { server: server.timeout(Some(TIME_LIMIT)).build(), from })))
+}
+
+impl<M> Limited<M> {
+    fn new(inner: M) -> Self {
+        let recipients = RateLimiter::keyed(Quota::per_hour(TO_ONE));
+        Limited { inner, recipients, places: Semaphore::new(UNDER_WAY) }
+    }
+}
+
+#[async_trait]
+impl<M: Mail> Mail for Limited<M> {
+    async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError> {
+        let Ok(_place) = self.places.try_acquire() else {
+            return Err(PortError("too many mails wait for the mail server".into()));
+        };
+        if self.recipients.len() > MOST_COUNTED {
+            self.recipients.retain_recent();
+        }
+        if self.recipients.check_key(&to.key()).is_err() {
+            // No error: the sender would try again.
+            tracing::warn!(%to, subject, "a mail was not sent: its recipient got {TO_ONE} within an hour");
+            return Ok(());
+        }
+        self.inner.send(to, subject, text).await
+    }
 }
 
 #[async_trait]
@@ -46,5 +87,36 @@ impl Mail for Log {
     async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError> {
         tracing::warn!(%to, subject, text, "no mail server is configured; pass this mail on to its recipient");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[derive(Default)]
+    struct Counts(AtomicU32);
+
+    #[async_trait]
+    impl Mail for Counts {
+        async fn send(&self, _: &Email, _: &str, _: &str) -> Result<(), PortError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_recipient_gets_twenty_mails_an_hour_and_others_get_theirs() {
+        let mail = Limited::new(Counts::default());
+        let sent = || mail.inner.0.load(Ordering::Relaxed);
+        for spelling in ["ada@example.com", "Ada@Example.com"] {
+            for _ in 0..15 {
+                mail.send(&spelling.parse().unwrap(), "Hello", "").await.unwrap();
+            }
+        }
+        assert_eq!(sent(), 20);
+        mail.send(&"bob@example.com".parse().unwrap(), "Hello", "").await.unwrap();
+        assert_eq!(sent(), 21);
     }
 }

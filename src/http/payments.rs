@@ -23,7 +23,8 @@ use payments::Signature;
 const PAYSTACK: HeaderName = HeaderName::from_static("x-paystack-signature");
 const STRIPE: HeaderName = HeaderName::from_static("stripe-signature");
 
-/// A refused notice counts against the rate limit of its address.
+/// A refused notice counts against the rate limit of its address, and one that is taken against the limit of
+/// its app.
 pub(super) async fn receive(
     req: HttpRequest,
     edge: web::Data<Edge>,

@@ -124,16 +124,29 @@ impl Writer<'_> {
         let disk_side = tokio::task::spawn_blocking(move || {
             append(file, (start, most), queue, &durable, digest.is_some(), &*machine)
         });
-        let (sent, ()) =
-            futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
-                while let Some(offset) = progress.recv().await {
-                    // If this count fails, a later one covers the same bytes.
-                    let _ = self.count(offset, self.length).await;
+        let counts = async {
+            let mut counted = start;
+            while let Some(offset) = progress.recv().await {
+                match self.count(offset, self.length).await {
+                    Ok(()) => counted = offset,
+                    Err(Fault::OverQuota(why)) => {
+                        progress.close();
+                        return (counted, Some(Fault::OverQuota(why)));
+                    }
+                    // A later count covers the same bytes.
+                    Err(_) => {}
                 }
-            })
-            .await;
+            }
+            (counted, None)
+        };
+        let sends = send(payload, chunks, most.saturating_sub(start));
+        let (sent, (counted, refused)) = futures_util::future::join(sends, counts).await;
         let appended = disk_side.await.map_err(|_| Fault::Uncertain)?;
         let (mut file, mut offset, hash) = appended.map_err(|e| disk(&e))?;
+        if let Some(refused) = refused {
+            on_disk(move || cut(file, counted)).await?.map_err(|e| disk(&e))?;
+            return Err(refused);
+        }
         let mut problem = sent.err();
         if problem.is_none() && digest.is_some_and(|expected| hash != Some(expected)) {
             problem = Some(Fault::invalid(
@@ -149,7 +162,14 @@ impl Writer<'_> {
             && most == self.edge.platform.settings.largest_artifact;
         let length = if whole { Some(offset) } else { self.length };
         // The writer keeps the lock until the record has the offset.
-        self.count(offset, length).await?;
+        match self.count(offset, length).await {
+            // What no quota counts must not stay.
+            Err(refused @ Fault::OverQuota(_)) => {
+                on_disk(move || cut(file, counted)).await?.map_err(|e| disk(&e))?;
+                return Err(refused);
+            }
+            counted => counted?,
+        }
         drop(file);
         Ok(StagedUpload { offset, length, problem })
     }
@@ -225,7 +245,10 @@ fn append(
         if !hashed && offset < most && offset - reported >= DURABLE_EVERY {
             file.sync_data()?;
             reported = offset;
-            let _ = durable.blocking_send(offset);
+            if durable.blocking_send(offset).is_err() {
+                // Nobody counts further bytes.
+                break;
+            }
         }
     }
     file.sync_all()?;

@@ -1,26 +1,39 @@
 //! Removes unused build cache and the images that deployments built and nothing needs.
 //!
 //! An image stays if it is one of the last five that served a service, if a deployment in a queue
-//! uses it, or if it is younger than an hour. Images that no deployment built always stay.
+//! uses it, or if it is younger than an hour. Of an organization whose images are as large as its quota
+//! allows, only the last that served stays. Images that no deployment built always stay.
 
 use crate::{
     kinds::{
         hosting::{
             deployments::{DeploymentIndex, Deployments},
-            image_builds::from_source::{APP, labels_of_caches},
-            instances::{InstanceIndex, history::DeploymentHistory},
+            image_builds::{
+                from_source::{APP, labels_of_caches},
+                quotas,
+            },
+            instances::{InstanceIndex, Instances, history::DeploymentHistory},
             names,
+        },
+        people::{
+            apps::{AppIndex, Apps},
+            usage,
         },
         world::World,
     },
-    runtime::store::Store,
+    runtime::{resource::Row, store::Store},
 };
 use container_engine::{EngineError, Image};
-use contract::{DeploymentId, Fault};
-use std::{collections::BTreeSet, time::Duration};
+use contract::{AppId, DeploymentId, Fault, quotas::Quota};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// How many of the images that served a service last stay, for a rollback without a build.
 const STAY: usize = 5;
+/// How many stay where there is no room for more.
+const STAY_WITHOUT_ROOM: usize = 1;
 /// A record may not name a younger image yet.
 const YOUNG: Duration = Duration::from_secs(3600);
 /// What builds leave for the next ones goes after this time, so that base images are fetched anew.
@@ -31,7 +44,8 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
     let engine = &world.ports.engine;
     let now = world.ports.clock.now();
     let labels = names::of_installation(&world.ports.site.installation);
-    let kept = pinned(world).map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let unread = |e: Fault| EngineError::Unreachable(e.to_string());
+    let kept = pinned(world).map_err(unread)?;
     for image in engine.images(&labels).await? {
         let built = image.labels.get(APP).is_some_and(|app| !app.is_empty());
         if !built || now.since(image.created_at) < YOUNG || kept.contains(&image.id) {
@@ -47,6 +61,9 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
             }
         }
     }
+    for (app, bytes) in changed(world, &engine.images(&labels).await?).map_err(unread)? {
+        quotas::tell(world, app, bytes).await;
+    }
     let caches = labels_of_caches(&world.ports.site.installation);
     let freed = engine.prune_build_caches(&caches, CACHES_FOR).await?;
     if freed > 0 {
@@ -59,15 +76,40 @@ fn names_of(image: &Image) -> Vec<String> {
     if image.tags.is_empty() { vec![image.id.clone()] } else { image.tags.clone() }
 }
 
+/// The apps whose images have another size than was measured before, and that size.
+fn changed(world: &World, images: &[Image]) -> Result<Vec<(AppId, u64)>, Fault> {
+    let mut now: BTreeMap<AppId, u64> = BTreeMap::new();
+    for image in images {
+        if let Some(app) = image.labels.get(APP).and_then(|app| app.parse().ok()) {
+            *now.entry(app).or_default() += image.size;
+        }
+    }
+    for app in world.store.newest::<Apps>(&AppIndex::HasImages, None).keys() {
+        now.entry(app?).or_default();
+    }
+    let mut changed = Vec::new();
+    for (app, bytes) in now {
+        if world.store.get::<Apps>(&app)?.is_some_and(|found| found.image_bytes != bytes) {
+            changed.push((app, bytes));
+        }
+    }
+    Ok(changed)
+}
+
 /// The images of the deployments that served each service last, and of those in its queue.
 fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
     let (store, mut pinned) = (&world.store, BTreeSet::new());
-    for instance in store.newest(&InstanceIndex::All, None).keys() {
-        for service in DeploymentHistory::keys(instance?) {
+    for found in store.newest::<Instances>(&InstanceIndex::All, None) {
+        let (id, instance) = found?;
+        let organization = Instances::organization(&id, &instance.state, store)?;
+        let left = |organization| usage::left(world, organization, Quota::ImageBytes);
+        let left = organization.map(left).transpose()?.flatten();
+        let most = if left == Some(0) { STAY_WITHOUT_ROOM } else { STAY };
+        for service in DeploymentHistory::keys(id) {
             let served = store.get_or_empty::<DeploymentHistory>(&service)?;
             let mut stay = BTreeSet::new();
             for id in served.latest.iter().copied() {
-                if stay.len() == STAY {
+                if stay.len() == most {
                     break;
                 }
                 stay.extend(image_of(store, id)?);

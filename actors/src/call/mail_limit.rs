@@ -9,7 +9,7 @@ use std::{
 
 const WITHIN: Duration = Duration::from_secs(3600);
 /// The most senders and recipients counted at a time. Beyond it, those without a mail in the last
-/// hour are forgotten.
+/// hour are forgotten; if that makes no room, no mail is counted.
 const MOST_COUNTED: usize = 100_000;
 
 /// A sender or recipient, and how many mails it may send or get within an hour.
@@ -42,6 +42,9 @@ impl MailLimit {
         let mut sent = self.sent();
         if sent.len() >= MOST_COUNTED {
             sent.retain(|_, all| all.last().is_some_and(|at| now.since(*at) < WITHIN));
+            if sent.len() >= MOST_COUNTED {
+                return Err(UsedUp { share: 0, retry_after: WITHIN.as_secs() });
+            }
         }
         for (share, (name, most)) in shares.iter().enumerate() {
             let Some(all) = sent.get_mut(name) else { continue };
@@ -56,6 +59,13 @@ impl MailLimit {
             sent.entry(name.clone()).or_default().push(now);
         }
         Ok(Counted { limit: self, names, at: now })
+    }
+
+    /// How many mails of a sender or recipient are counted now.
+    pub fn sent_by(&self, name: &str, now: Timestamp) -> usize {
+        let sent = self.sent();
+        let all = sent.get(name).into_iter().flatten();
+        all.filter(|at| now.since(**at) < WITHIN).count()
     }
 
     fn sent(&self) -> MutexGuard<'_, HashMap<String, Vec<Timestamp>>> {

@@ -1,6 +1,7 @@
 //! The world: the store, the ports, the owners, and what is known in memory only.
 
 use super::{
+    commerce::notice_limit::NoticeLimit,
     delivery::builds::{RequestedRuns, SeenRunners, WaitingBuilds},
     events::webhooks::{Subscribers, outbox},
     hosting::{
@@ -67,6 +68,8 @@ pub struct World {
     pub seen_runners: SeenRunners,
     /// Who hears of events.
     pub webhooks: Subscribers,
+    /// The notices of payment providers that each app has left.
+    pub notice_limit: NoticeLimit,
     owners: OnceLock<Owners>,
     stopping: AtomicBool,
 }
@@ -97,6 +100,7 @@ impl World {
             creations: Turns::apart(1),
             seen_runners: SeenRunners::default(),
             webhooks: Subscribers::default(),
+            notice_limit: NoticeLimit::default(),
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });

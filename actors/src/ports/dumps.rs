@@ -8,10 +8,12 @@ use futures_util::stream::BoxStream;
 /// The bytes of backups, compressed and hashed. A dump becomes visible when it is kept.
 #[async_trait]
 pub trait Dumps: Send + Sync {
-    /// Writes a dump that is not visible yet. An error of the stream leaves nothing behind.
+    /// Writes a dump that is not visible yet, of at most so many bytes once compressed. An error leaves
+    /// nothing behind.
     async fn write(
         &self,
         id: BackupId,
+        most: u64,
         plain: BoxStream<'static, std::io::Result<Bytes>>,
     ) -> Result<Written, DumpError>;
     /// Makes the written dump visible and durable. Idempotent.
@@ -44,7 +46,10 @@ pub enum DumpError {
     /// The stream to write ended with an error.
     #[error("{0}")]
     Source(String),
-    /// The disk failed, or the file is missing or damaged.
+    /// The dump is larger than it may be.
+    #[error("it is larger than it may be")]
+    TooLarge,
+    /// The disk failed or is nearly full, or the file is missing or damaged.
     #[error("{0}")]
     Disk(String),
 }

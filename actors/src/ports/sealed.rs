@@ -35,6 +35,15 @@ pub fn count(record: &impl Serialize) -> Result<usize, serde_json::Error> {
     Ok(SERIALIZED.get().wrapping_sub(before))
 }
 
+impl Sealed {
+    /// How many bytes the secret has. Nothing else is known of it without a key.
+    pub fn secret_bytes(&self) -> usize {
+        let text = self.0.split_once(AFTER_ID).map_or(self.0.as_str(), |(_, text)| text);
+        let bytes = BASE64.decode(text.as_bytes()).map_or(text.len(), |bytes| bytes.len());
+        bytes.saturating_sub(NONCE + TAG)
+    }
+}
+
 impl fmt::Debug for Sealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(contract::text::MASK)
@@ -67,6 +76,8 @@ struct SealKey {
 }
 
 const NONCE: usize = 24;
+/// What a seal adds to the end of a secret, in bytes.
+const TAG: usize = 16;
 /// Between the id of the key and the rest. Base64 does not have it.
 const AFTER_ID: char = '.';
 
@@ -194,6 +205,7 @@ mod tests {
         assert_eq!(Sealer::new([8; 32]).open("ins_1", &sealed), Err(SealError::Foreign));
         assert_ne!(sealed, sealer.seal("ins_1", "hunter2").unwrap(), "each time another nonce");
         assert!(!format!("{sealed:?}").contains(&sealed.0));
+        assert_eq!(sealed.secret_bytes(), "hunter2".len());
     }
 
     #[test]

@@ -316,6 +316,7 @@ impl Dumps for Unavailable {
     async fn write(
         &self,
         _: BackupId,
+        _: u64,
         _: BoxStream<'static, std::io::Result<Bytes>>,
     ) -> Result<Written, DumpError> {
         Err(DumpError::Disk("there is no world outside".into()))

@@ -79,6 +79,16 @@ impl Store {
         Ok(count)
     }
 
+    /// How many different index entries have the name of `entry`, which is `entry` without its last part,
+    /// counted up to `most`. However many records carry them, it reads one row for each entry.
+    pub fn count_different<R: Record>(
+        &self,
+        entry: &impl Entry<R>,
+        most: usize,
+    ) -> Result<usize, Fault> {
+        self.inner.count_different::<R>(entry, most).map_err(|e| refused(R::TREE, &e))
+    }
+
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, Fault> {
         self.inner.holder::<R>(claim).map_err(|e| refused(R::TREE, &e))
@@ -224,8 +234,10 @@ mod tests {
     use std::task::{Context, Poll, Waker};
     use store::{Entries, Memory};
 
-    #[derive(Serialize, Deserialize)]
-    struct Leaf;
+    #[derive(Default, Serialize, Deserialize)]
+    struct Leaf {
+        twigs: Vec<(String, String)>,
+    }
 
     impl Record for Leaf {
         const TREE: &'static str = "leaf";
@@ -233,27 +245,56 @@ mod tests {
         type Key = String;
         type Content = Self;
 
-        fn index(_: &Self) -> Entries<Self> {
-            Entries::default().and(LeafIndex::All)
+        fn index(leaf: &Self) -> Entries<Self> {
+            let twigs = leaf.twigs.iter().map(|(branch, twig)| LeafIndex::Twig {
+                branch: branch.clone(),
+                twig: twig.clone(),
+            });
+            Entries::default().and(LeafIndex::All).and_all(twigs)
         }
     }
 
     store::entries! {
         pub enum LeafIndex of Leaf {
             All = "all",
+            Twig { branch: String, twig: String } = "twig",
         }
+    }
+
+    /// A store with these leaves.
+    fn store_of(folder: &tempfile::TempDir, leaves: impl Iterator<Item = Leaf>) -> Store {
+        let opened = store::Store::open(folder.path(), &["leaf"], Memory::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let change = leaves.enumerate().fold(Change::new(), |change, (n, leaf)| {
+            change.create::<Leaf>(&format!("{n:05}"), leaf)
+        });
+        runtime.block_on(opened.commit(change)).unwrap();
+        Store::from(opened)
+    }
+
+    #[test]
+    fn different_entries_are_counted_once_however_many_records_carry_them() {
+        let folder = tempfile::tempdir().unwrap();
+        // The texts sort in another way than the rows: a slash follows each of them there.
+        let twigs = ["a", "a-1", "a.1", "a0", "a00", "b"];
+        let leaf = |branch: &str, twig: &str| Leaf { twigs: vec![(branch.into(), twig.into())] };
+        let leaves = twigs.iter().flat_map(|twig| [leaf("x", twig), leaf("x", twig)]);
+        let store = store_of(&folder, leaves.chain([leaf("x1", "c"), leaf("w", "a")]));
+
+        let count = |branch: &str, most| {
+            let entry = LeafIndex::Twig { branch: branch.into(), twig: "any".into() };
+            store.count_different::<Leaf>(&entry, most).unwrap()
+        };
+        assert_eq!((count("x", 10), count("x", 4)), (6, 4));
+        assert_eq!((count("x1", 10), count("w", 10), count("y", 10)), (1, 1, 0));
+        store.raw().close();
     }
 
     #[test]
     fn others_get_their_turn_while_many_are_counted() {
         let many = 2_500;
         let folder = tempfile::tempdir().unwrap();
-        let opened = store::Store::open(folder.path(), &["leaf"], Memory::default()).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let leaves = (0..many).map(|n| format!("{n:05}"));
-        let change = leaves.fold(Change::new(), |change, key| change.create::<Leaf>(&key, Leaf));
-        runtime.block_on(opened.commit(change)).unwrap();
-        let store = Store::from(opened);
+        let store = store_of(&folder, (0..many).map(|_| Leaf::default()));
 
         let mut counting = Box::pin(store.count_all::<Leaf>(&LeafIndex::All));
         let mut turns = 0;

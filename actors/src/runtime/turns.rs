@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use contract::{Fault, OrganizationId, UserId};
+use contract::{Fault, UserId};
 use std::{
     collections::{BTreeMap, HashMap},
     hash::Hash,
@@ -22,9 +22,7 @@ use tokio::sync::oneshot;
 /// For whom work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tenant {
-    /// All members of an organization together.
-    Organization(OrganizationId),
-    /// An account, for work that concerns no organization.
+    /// An account, with everything that belongs to the organizations that it owns.
     User(UserId),
     /// A caller without an account: the address, or the network of an IPv6 address.
     Address(IpAddr),
@@ -48,7 +46,7 @@ pub struct Turns<K: Eq + Hash + Copy>(Arc<Mutex<Queue<K>>>);
 /// Why a request for a turn was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoTurn {
-    #[error("too much work of this organization is waiting for its turn")]
+    #[error("too much work of the owner of this organization is waiting for its turn")]
     OfHolder,
     #[error("too much work is waiting for its turn")]
     OfAll,

@@ -10,6 +10,7 @@ use actors::{
     runtime::{
         entries::due,
         resource::{Input, Kept, Moment, Resource, step},
+        uses::Uses,
     },
 };
 use contract::{
@@ -17,6 +18,7 @@ use contract::{
     apps::Platform,
     artifacts::ProvenancePath,
     builds::{Build, BuildState as S},
+    quotas::Quota,
     repositories::RepositoryMode,
     retention::Retention,
 };
@@ -60,7 +62,14 @@ fn claim(runner: &str) -> Command {
 
 fn report(runner: &str, from: u32) -> Command {
     let lines = vec!["one".into(), "two".into()];
-    Command::Report { runner: runner.into(), from, lines, key: EventId::of(Ulid(9)) }
+    let (room, key) = (u64::MAX, EventId::of(Ulid(9)));
+    Command::Report { runner: runner.into(), from, lines, room, key }
+}
+
+/// A report of one line of 100 bytes, for which the organization has this room.
+fn report_into(room: u64, from: u32) -> Command {
+    let (lines, key) = (vec!["x".repeat(99)], EventId::of(Ulid(9)));
+    Command::Report { runner: "a".into(), from, lines, room, key }
 }
 
 fn finish(runner: &str, made: Result<u128, &str>) -> Command {
@@ -237,4 +246,28 @@ fn lines_are_kept_once_and_in_their_order() {
     assert_eq!(kept.state.lease.as_ref().unwrap().lines, 3);
     let refused = take(&kept, &mut now, &Event::Command(report("a", 4)));
     assert!(matches!(refused, Err(Fault::NotNow(why)) if why.contains("from line 3 on")));
+}
+
+#[test]
+fn a_log_ends_where_its_organization_has_no_room_and_counts_until_it_is_removed() {
+    let (mut kept, mut now) = (begun(), Timestamp::from_millis(0));
+    let go = |kept: &mut Kept<Builds>, event: Event, now: &mut Timestamp| {
+        *kept = take(kept, now, &event).unwrap().unwrap();
+    };
+    go(&mut kept, Event::Outcome(Outcome::Planned(Box::new(plan()), None)), &mut now);
+    go(&mut kept, Event::Command(claim("a")), &mut now);
+    go(&mut kept, Event::Command(report_into(1_000, 0)), &mut now);
+    assert_eq!(kept.uses().of(Quota::LogBytes), 100);
+    // The line that fills the room is kept, and one that says why no more are.
+    go(&mut kept, Event::Command(report_into(50, 1)), &mut now);
+    let full = kept.uses().of(Quota::LogBytes);
+    assert!((200..400).contains(&full), "{full}");
+    go(&mut kept, Event::Command(report_into(1_000, 2)), &mut now);
+    assert_eq!(kept.uses().of(Quota::LogBytes), full);
+    assert_eq!(kept.state.lease.as_ref().unwrap().lines, 3, "the runner goes on");
+    go(&mut kept, Event::Command(finish("a", Err("no"))), &mut now);
+    assert_eq!(kept.uses(), Uses::default().and(Quota::LogBytes, full));
+    go(&mut kept, Event::Over(Retention::BuildLogs), &mut now);
+    go(&mut kept, Event::Outcome(Outcome::Forgotten(true)), &mut now);
+    assert_eq!(kept.uses(), Uses::default());
 }

@@ -11,7 +11,11 @@ use actors::kinds::{
         names,
         templates::TemplateClaim,
     },
-    people::{apps::App, projects::Projects},
+    people::{
+        apps::App,
+        organizations::{self, Organizations},
+        projects::Projects,
+    },
     world::World,
 };
 use container_engine::{
@@ -66,15 +70,19 @@ pub async fn create_in(world: &Arc<World>, project_id: ProjectId, slug: &str) ->
     id
 }
 
-/// Makes a project, unless it is there. Work for its apps takes turns by its organization.
+/// Makes a project in an organization of its own, unless it is there. Work for its apps takes turns by the owner
+/// of the organization.
 async fn project(world: &World, id: ProjectId) {
     if world.store.get::<Projects>(&id).unwrap().is_some() {
         return;
     }
-    let now = world.ports.clock.now();
+    let (now, random) = (world.ports.clock.now(), &world.ports.random);
+    let organization_id = random.id(now);
+    let shop = organizations::New { name: "Shop".parse().unwrap(), owner: random.id(now) };
+    world.to::<Organizations>(organization_id).create(shop).await.unwrap();
     let project = Project {
         id,
-        organization_id: world.ports.random.id(now),
+        organization_id,
         owner_id: None,
         name: "Shop".parse().unwrap(),
         description: None,

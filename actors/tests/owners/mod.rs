@@ -5,6 +5,7 @@
 mod credentials;
 mod events;
 mod harness;
+mod image_gc;
 mod instances;
 mod jobs;
 mod machine;

@@ -31,7 +31,7 @@ use std::{sync::Arc, time::Duration};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-async fn begin(world: &World, instance: InstanceId) -> DeploymentId {
+pub async fn begin(world: &World, instance: InstanceId) -> DeploymentId {
     let now = world.ports.clock.now();
     let id: DeploymentId = world.ports.random.id(now);
     let mut begun = scene::deploying(id, instance, now);
@@ -40,7 +40,7 @@ async fn begin(world: &World, instance: InstanceId) -> DeploymentId {
     id
 }
 
-async fn ends(world: &Arc<World>, id: DeploymentId, end: DeploymentState) {
+pub async fn ends(world: &Arc<World>, id: DeploymentId, end: DeploymentState) {
     comes_to::<Deployments>(world, id, "it ends", |deployment| {
         let deployment = deployment.unwrap();
         deployment.deployment.state == end && !deployment.in_queue

@@ -91,12 +91,12 @@ fn a_deployment_ends_and_leaves_its_lane() {
         outcome("serves", Effect::Follow, Outcome::Serves(None)),
         outcome("not well", Effect::Follow, failed()),
         outcome("not well yet", Effect::Follow, Outcome::Wait),
-        outcome("undone", Effect::Undo, Outcome::Undone),
+        outcome("undone", Effect::Undo, Outcome::Undone { log_bytes: 3 }),
         outcome("too late", Effect::Undo, Outcome::Serves(None)),
         outcome("not undone yet", Effect::Undo, Outcome::Wait),
-        outcome("finished", Effect::Finish, Outcome::Finished),
+        outcome("finished", Effect::Finish, Outcome::Finished { log_bytes: 3 }),
         outcome("not finished yet", Effect::Finish, Outcome::Wait),
-        outcome("forgotten", Effect::Forget, Outcome::Finished),
+        outcome("forgotten", Effect::Forget, Outcome::Forgotten),
         outcome("not forgotten yet", Effect::Forget, Outcome::Wait),
     ];
     use DeploymentState as S;

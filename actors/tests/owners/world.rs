@@ -133,6 +133,7 @@ impl Dumps for InMemory {
     async fn write(
         &self,
         id: BackupId,
+        _: u64,
         plain: BoxStream<'static, io::Result<Bytes>>,
     ) -> Result<Written, DumpError> {
         let read: Result<Vec<Bytes>, io::Error> = plain.try_collect().await;

@@ -20,7 +20,7 @@ use actors::{
     },
 };
 use contract::{
-    ArtifactId, DeliveryId, Id, MessageId, OrganizationId, Timestamp, WebhookId,
+    ArtifactId, DeliveryId, Id, MessageId, OrganizationId, Timestamp, UserId, WebhookId,
     artifacts::ArtifactState,
     webhooks::{DeliveryState, EventType},
 };
@@ -221,6 +221,40 @@ fn events_that_cannot_be_handed_over_do_not_stop_the_others() {
         let store = &world.platform.world.store;
         let left = || store.count::<Outgoing>(&OutboxIndex::All).unwrap();
         until("only the others wait", || left() == 300).await;
+    });
+}
+
+#[test]
+fn an_organization_whose_receivers_never_answer_leaves_requests_to_others() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let receiver = Receiver::new(&clock);
+    receiver.answer(A, Answer::Never);
+    life(folder.path(), (&clock, &receiver), async |world| {
+        let world = world.people().await;
+        for _ in 0..70 {
+            world.webhook(A).await;
+        }
+        let other = OrganizationId::of(Ulid(900));
+        world.organization(other, UserId::of(Ulid(901))).await;
+        world.webhook_of(other, B).await;
+        world.artifact().await;
+        world.start_fan_out();
+        receiver.wait_for(A, 64).await;
+        let event = Outgoing {
+            organization_id: other,
+            event: EventType::ArtifactVerified,
+            payload: "{}".into(),
+        };
+        let id = world.platform.world.ports.random.id(world.now());
+        commit(&world, Change::new().append::<Outgoing>(&id, &event)).await;
+        let passing = async {
+            while receiver.got(B).is_empty() {
+                world.pass(Duration::from_secs(1)).await;
+                a_moment().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), passing).await.unwrap();
+        assert_eq!(receiver.got(A).len(), 64, "requests of one organization that are under way");
     });
 }
 

@@ -175,8 +175,7 @@ impl World {
     /// Makes the organization with its project and app.
     pub async fn people(self) -> World {
         let owner = UserId::of(Ulid(4));
-        let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
-        self.platform.world.to::<Organizations>(organization()).create(acme).await.unwrap();
+        self.organization(organization(), owner).await;
         let now = self.now();
         let shop = Project {
             id: project(),
@@ -199,6 +198,12 @@ impl World {
         self
     }
 
+    /// Makes an organization of an account.
+    pub async fn organization(&self, id: OrganizationId, owner: UserId) {
+        let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
+        self.platform.world.to::<Organizations>(id).create(acme).await.unwrap();
+    }
+
     pub fn now(&self) -> Timestamp {
         actors::runtime::clock::Time::now(&self.clock)
     }
@@ -208,12 +213,16 @@ impl World {
     }
 
     pub async fn webhook(&self, url: &str) -> WebhookId {
+        self.webhook_of(organization(), url).await
+    }
+
+    pub async fn webhook_of(&self, organization: OrganizationId, url: &str) -> WebhookId {
         let world = &self.platform.world;
         let id: WebhookId = world.ports.random.id(self.now());
         let secret = Secret::new(&world.ports.random).unwrap();
         let secret = world.ports.sealer.seal(&id.to_string(), secret.reveal()).unwrap();
         let webhook = Webhook {
-            organization_id: organization(),
+            organization_id: organization,
             url: url.parse().unwrap(),
             description: None,
             events: None,
@@ -227,7 +236,7 @@ impl World {
             created_at: self.now(),
             updated_at: self.now(),
         };
-        world.webhooks.add(organization(), id);
+        world.webhooks.add(organization, id);
         world.to::<Webhooks>(id).create(webhook).await.unwrap();
         id
     }

@@ -25,7 +25,8 @@ functions! {
         /// A published backend template. The default is the service's default template.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template_id: Option<TemplateId>,
-        /// Environment of the server. Variables that the template sets cannot be replaced.
+        /// Environment of the server, at most 128 KiB of names and values. Variables that the template
+        /// sets cannot be replaced.
         #[serde(default)]
         env: Env,
         /// The limits of the server. The default is 512 MB of memory and one processor.
@@ -98,8 +99,8 @@ functions! {
         /// The new name. Without it, the name stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
-        /// Replaces the environment of the server. Variables that the template sets cannot be
-        /// replaced. A masked value, as replies show it, keeps the present one.
+        /// Replaces the environment of the server, at most 128 KiB of names and values. Variables that
+        /// the template sets cannot be replaced. A masked value, as replies show it, keeps the present one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
         /// The new limits of the server. Without them, the limits stay.

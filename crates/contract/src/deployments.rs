@@ -27,7 +27,8 @@ functions! {
         /// What is deployed: exactly one of an image version, a repository, a folder and a template
         /// version.
         source: DeploymentSource,
-        /// Replaces the environment of the service. By default, the environment stays as it is.
+        /// Replaces the environment of the service, at most 128 KiB of names and values. By default, the
+        /// environment stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Deployment { who: Member of (app_id), effect: Change, scope: Deploy,
@@ -161,7 +162,7 @@ pub struct DeploymentSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_version: Option<SemanticVersion>,
     /// Arguments of the Dockerfile of a repository or a folder. Everybody with the image can read them, so they
-    /// must not contain secrets.
+    /// must not contain secrets. They have at most 128 KiB of names and values together.
     #[serde(default, skip_serializing_if = "Env::is_none")]
     pub build_args: Env,
     /// Variables of the service, which such a Dockerfile reads as secrets: `RUN --mount=type=secret,id=NAME` puts

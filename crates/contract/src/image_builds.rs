@@ -15,7 +15,7 @@ functions! {
     /// Build a new version of an image from a git repository.
     ///
     /// The service pushes the result to the image's registry and adds the version to the image. The
-    /// call returns at once. At most two builds run at the same time, including builds of
+    /// call returns at once. At most three builds run at the same time, two of one tenant, including builds of
     /// deployments; others wait.
     "triggerDockerBuild": TriggerDockerBuild {
         image_id: ImageId,

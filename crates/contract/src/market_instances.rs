@@ -25,7 +25,8 @@ functions! {
         /// A published market template. The default is the service's default template.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template_id: Option<TemplateId>,
-        /// Environment of the server. Variables that the template sets cannot be replaced.
+        /// Environment of the server, at most 128 KiB of names and values. Variables that the template
+        /// sets cannot be replaced.
         #[serde(default)]
         env: Env,
         /// The limits of the server. The default is 512 MB of memory and one processor.
@@ -42,7 +43,8 @@ functions! {
     /// Deploy the dashboard of a market server, or deploy it again.
     "svc_deployMarketDashboard": DeployMarketDashboard {
         app_id: AppId,
-        /// Replaces the environment of the dashboard. By default, the environment stays as it is.
+        /// Replaces the environment of the dashboard, at most 128 KiB of names and values. By default,
+        /// the environment stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Instance { who: Member of (app_id), effect: Change,
@@ -51,7 +53,8 @@ functions! {
     /// Deploy the storefront of a market server, or deploy it again.
     "svc_deployMarketStorefront": DeployMarketStorefront {
         app_id: AppId,
-        /// Replaces the environment of the storefront. By default, the environment stays as it is.
+        /// Replaces the environment of the storefront, at most 128 KiB of names and values. By default,
+        /// the environment stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Instance { who: Member of (app_id), effect: Change,

@@ -5,13 +5,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
+/// How many bytes the notes of a release may have in all languages together.
+pub const MOST_NOTES: usize = 64 * 1024;
+
 /// The choices for the targets of a release. A later choice replaces the earlier one of the same
 /// target; targets that are not named keep theirs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StoreOptions {
     /// Release notes by language, such as `{"en-US": "…", "de-DE": "…"}`. Without them, the notes of
-    /// the release are shown in the default language that the app has in the store.
+    /// the release are shown in the default language that the app has in the store. The notes of a
+    /// release have at most 64 KiB together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub notes: BTreeMap<Language, Notes>,
     /// Read if `google-play` is a target.

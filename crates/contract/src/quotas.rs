@@ -1,4 +1,4 @@
-//! Quotas: how much an organization may have at once, by the tier of its owner.
+//! Quotas: how much an organization may have at once, or within a time, by the tier of its owner.
 
 use crate::authentication::Tier;
 use schemars::JsonSchema;
@@ -85,6 +85,8 @@ macro_rules! quotas {
 }
 
 quotas! {
+    /// The organizations that the owner of a personal organization made, without the personal one.
+    Organizations "organizations" Count "organizations of one owner";
     /// Projects.
     Projects "projects" Count "projects";
     /// Apps.
@@ -106,6 +108,13 @@ quotas! {
     InstanceDisk "instanceDisk" Bytes "disk for instances";
     /// Builds and deployments of images that have not ended.
     Builds "builds" Count "builds and deployments under way";
+    /// The minutes that this machine built images of deployments in the month (UTC); each build counts a whole
+    /// one at least.
+    BuildMinutes "buildMinutes" Count "build minutes of this month";
+    /// The images that deployments built, each with the layers that it shares.
+    ImageBytes "imageBytes" Bytes "images of deployments";
+    /// The logs of builds and of deployments.
+    LogBytes "logBytes" Bytes "logs of builds and deployments";
     /// Uploads of artifacts that are not finalized.
     OpenUploads "openUploads" Count "open uploads";
     /// The bytes of artifacts, and of uploads as they were declared.
@@ -114,6 +123,8 @@ quotas! {
     Backups "backups" Count "backups";
     /// The bytes of backups.
     BackupBytes "backupBytes" Bytes "backups";
+    /// The mails with invitations that were sent within an hour, as far as the running service knows.
+    Mails "mails" Count "mails of the last hour";
 }
 
 /// The quotas of each tier.

@@ -52,6 +52,8 @@ retentions! {
     UnpaidCheckouts "unpaidCheckouts" 1;
     /// Checkouts that nobody paid, and whose page the provider does not close.
     OpenCheckouts "openCheckouts" 30;
+    /// Deploy tokens that were revoked or have expired.
+    Tokens "tokens" 30;
     /// Deliveries to webhooks that have ended.
     Deliveries "deliveries" 30;
 }

@@ -46,6 +46,16 @@ impl Timestamp {
         self.to_string().chars().take_while(|c| *c != 'T').collect()
     }
 
+    /// The first moment of the next month in UTC. A moment beyond the calendar is its own.
+    pub fn end_of_month(self) -> Timestamp {
+        let end = || {
+            let now = jiff::Timestamp::from_millisecond(self.0)?.to_zoned(jiff::tz::TimeZone::UTC);
+            let next = now.date().first_of_month().checked_add(jiff::Span::new().months(1))?;
+            Ok::<_, jiff::Error>(next.to_zoned(jiff::tz::TimeZone::UTC)?.timestamp())
+        };
+        end().map_or(self, |end| Timestamp(end.as_millisecond()))
+    }
+
     /// The time from `earlier` to this timestamp. Zero if `earlier` is later.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

@@ -6,6 +6,9 @@ use crate::{
 
 /// How long a deploy token lives unless its creator says otherwise, in days.
 pub const DEFAULT_DAYS: u64 = 90;
+/// How many deploy tokens that can be used an app may have, and a person without an app. Tokens of CI jobs do
+/// not count.
+pub const MOST: usize = 100;
 
 functions! {
     group "Deploy tokens";
@@ -13,7 +16,10 @@ functions! {
     /// Create a deploy token.
     ///
     /// Only this reply contains the token. A token can do what its scopes allow, as long as the
-    /// memberships of its creator allow it: the token of a superadmin reaches no further.
+    /// memberships of its creator allow it: the token of a superadmin reaches no further. At most 100
+    /// tokens of an app can be used at a time, and 100 that a person made without an app. Those that
+    /// CI jobs get for their identity do not count. A token that was revoked or has expired is
+    /// removed 30 days later.
     "svc_createDeployToken": CreateDeployToken {
         /// What people call the token. It need not be unique.
         name: NewName,
@@ -27,7 +33,7 @@ functions! {
         expires_at: Patch<Timestamp>,
     } -> NewDeployToken
     { who: Member of (app_id), effect: Change, person: true, secret: true,
-      errors: [NotNow "the caller is a superadmin and no member of the app's organization"] }
+      errors: [NotNow "the caller is a superadmin and no member of the app's organization, or there are 100 tokens"] }
 
     /// List the deploy tokens of an app, or the caller's own. The master key lists all tokens.
     "svc_getDeployTokens": GetDeployTokens {

@@ -18,9 +18,9 @@ use std::{
 pub struct Config {
     /// The platforms that the repository builds for.
     pub platforms: Vec<Platform>,
-    /// The shell command that builds, by platform and profile.
+    /// The shell command that builds, by platform and profile. It has at most 10,000 characters.
     pub build: BTreeMap<Platform, BTreeMap<String, String>>,
-    /// The path of the built file, by platform and profile.
+    /// The path of the built file, by platform and profile. It has at most 1,000 characters.
     pub artifact: BTreeMap<Platform, BTreeMap<String, String>>,
     /// The service that this repository publishes to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,10 +73,17 @@ impl Config {
         };
         let command = of(&self.build).ok_or_else(|| missing("build"))?;
         let artifact = of(&self.artifact).ok_or_else(|| missing("artifact"))?;
+        let name = platform.name();
+        for (table, text, most) in
+            [("build", &command, MOST_COMMAND), ("artifact", &artifact, MOST_PATH)]
+        {
+            if let Some(problem) = too_long(text, most) {
+                return Err(format!("{CONFIG}: {table}.{name}.{profile} {problem}"));
+            }
+        }
         if !stays_inside(&artifact) {
             return Err(format!(
-                "{CONFIG}: artifact.{}.{profile} is not a path inside the repository",
-                platform.name()
+                "{CONFIG}: artifact.{name}.{profile} is not a path inside the repository"
             ));
         }
         Ok(Recipe { command, artifact })
@@ -138,6 +145,18 @@ const FIELDS: [&str; 8] =
 const MOST_PROFILES: usize = 50;
 /// The profile that is built where none is named.
 const PRODUCTION: &str = "production";
+
+/// How many characters the command of a build may have. Each build keeps a copy.
+const MOST_COMMAND: usize = 10_000;
+/// How many characters the path of a built file may have. Each build keeps a copy.
+const MOST_PATH: usize = 1_000;
+
+/// Why a text is refused that has more characters than `most`.
+fn too_long(text: &str, most: usize) -> Option<String> {
+    let characters = text.chars().count();
+    (characters > most)
+        .then(|| format!("has {characters} characters, and at most {most} are allowed"))
+}
 
 /// Whether a path is relative and has no `..`.
 pub fn stays_inside(path: &str) -> bool {
@@ -318,6 +337,9 @@ impl<'a> Profiles<'a> {
             } else if command.contains(PLACEHOLDER) {
                 let problem = format!("build.{name}.{profile} is still what `svc init` wrote");
                 findings.add(Check::ConfigBuild, place, problem);
+            } else if let Some(why) = too_long(command, MOST_COMMAND) {
+                let problem = format!("build.{name}.{profile} {why}");
+                findings.add(Check::ConfigBuild, place, problem);
             }
             if !self.artifact.contains_key(profile) {
                 let problem = format!("artifact.{name}.{profile} is missing");
@@ -339,6 +361,11 @@ impl<'a> Profiles<'a> {
         if !stays_inside(path) {
             let problem = format!("{field} is {path:?}, which may lead out of the repository");
             findings.add(Check::ConfigArtifactPath, place, problem);
+        }
+        if let Some(why) = too_long(path, MOST_PATH) {
+            let problem = format!("{field} {why}");
+            findings.add(Check::ConfigArtifactPath, place, problem);
+            return;
         }
         let kind = ArtifactKind::of_file_name(path);
         if kind.map(ArtifactKind::platform) != Some(self.platform) {

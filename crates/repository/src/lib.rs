@@ -254,9 +254,9 @@ checks! {
     ConfigUnknown "config-unknown" Warning "correct the name, or remove it";
     ConfigPlatform "config-platform" Error "name ios or android";
     ConfigPlatforms "config-platforms" Error "name ios, android or both in platforms";
-    ConfigBuild "config-build" Error "give the shell command that builds this profile";
+    ConfigBuild "config-build" Error "give the shell command that builds this profile, in at most 10,000 characters: a longer one belongs in a script of the repository";
     ConfigArtifact "config-artifact" Error "give the path of the file that the command of this profile builds";
-    ConfigArtifactPath "config-artifact-path" Error "give a relative path without ..";
+    ConfigArtifactPath "config-artifact-path" Error "give a relative path without .., in at most 1,000 characters";
     ConfigArtifactKind "config-artifact-kind" Error "name a file that ends in .ipa for ios, and in .apk or .aab for android";
     ConfigArtifactStore "config-artifact-store" Warning "build a .aab for production: Google Play takes no .apk of a new app";
     ConfigProduction "config-production" Warning "add the profile production, which is built where no profile is named";

@@ -8,7 +8,7 @@ use contract::{
     repositories::{Finding, RepositoryMode::*, Severity},
 };
 use repository::{
-    CHECKS, CONFIG, Config, FileContent, Files, PACKAGE, WORKFLOW, check, withheld_consent,
+    CHECKS, CONFIG, Config, FileContent, Files, PACKAGE, Recipe, WORKFLOW, check, withheld_consent,
 };
 use std::{
     cmp::Reverse,
@@ -246,6 +246,27 @@ fn what_is_no_text_or_too_large_is_there_and_cannot_be_read() {
         assert_eq!(check(&files).mode, Managed);
         assert_eq!(found(&files), ["file-readable -"]);
     }
+}
+
+#[test]
+fn a_command_has_at_most_10_000_characters_and_a_path_1_000() {
+    let with = |old: &str, new: String| {
+        let config = SOUND_CONFIG.replacen(old, &new, 1);
+        let files = Files { config: text(&config), ..sound() };
+        (found(&files), Recipe::of(&files, Platform::Ios, "production").map(drop))
+    };
+    let command = |length| with("make ipa", "ä".repeat(length));
+    assert_eq!(command(10_000), (vec![], Ok(())));
+    let (found, refused) = command(10_001);
+    assert_eq!(found, ["config-build 4"]);
+    let why = refused.unwrap_err();
+    assert!(why.contains("build.ios.production has 10001 characters, and at most 10000"), "{why}");
+
+    let path = |length: usize| with("build/App.ipa", format!("{}.ipa", "ä".repeat(length - 4)));
+    assert_eq!(path(1_000), (vec![], Ok(())));
+    let (found, refused) = path(1_001);
+    assert_eq!(found, ["config-artifact-path 11"]);
+    assert!(refused.unwrap_err().contains("artifact.ios.production has 1001 characters"));
 }
 
 /// `UPDATE=1` writes the table again; review the difference.

@@ -41,6 +41,19 @@ pub(crate) fn entries_before(kind: &str, entry: &str) -> Range<Vec<u8>> {
     key(name)..key(entry)
 }
 
+/// The keys of the index entries of a kind that have the name of `entry`, whatever their last part is.
+pub(crate) fn entries_named_like(kind: &str, entry: &str) -> Range<Vec<u8>> {
+    let name = entry.rsplit_once('/').map_or(entry, |(name, _)| name);
+    entries(kind, name)
+}
+
+/// The first key after those of the index entry that has this key.
+pub(crate) fn after_entry(key: &[u8]) -> Vec<u8> {
+    let end = key.iter().rposition(|b| *b == b'/').unwrap_or(key.len());
+    // '0' is the character after '/'.
+    [key.get(..end).unwrap_or_default(), b"0"].concat()
+}
+
 pub(crate) fn claim(kind: &str, claim: &str) -> Vec<u8> {
     [CLAIMS, "/", kind, "/", claim].concat().into_bytes()
 }

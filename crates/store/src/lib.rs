@@ -250,6 +250,27 @@ impl Store {
         Ok(count)
     }
 
+    /// How many different index entries have the name of `entry`, which is `entry` without its last part.
+    /// It is counted up to `most`, and reads one row for each.
+    pub fn count_different<R: Record>(
+        &self,
+        entry: &impl Entry<R>,
+        most: usize,
+    ) -> Result<usize, StoreError> {
+        let Range { mut start, end } = keys::entries_named_like(R::TREE, &entry.to_string());
+        let (rows, mut count) = (self.inner.rows()?, 0);
+        while count < most {
+            let mut next = None;
+            rows.range(start..end.clone(), Order::FirstKeyFirst, &mut |key, _| {
+                next = Some(keys::after_entry(key));
+                Ok(false)
+            })?;
+            let Some(after) = next else { break };
+            (start, count) = (after, count + 1);
+        }
+        Ok(count)
+    }
+
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, StoreError> {
         let key = keys::claim(R::TREE, &claim.to_string());

@@ -13,7 +13,7 @@ use std::{
     process::{Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
 };
-use store::{Change, Store};
+use store::{Change, Store, StoreError};
 
 /// What the started process does, and in which folder.
 const ROLE: &str = "STORE_TEST_ROLE";
@@ -43,14 +43,15 @@ fn open(folder: &Path) -> Store {
 }
 
 fn put(store: &Store, key: &str, text: String) {
+    try_put(store, key, text).unwrap();
+}
+
+fn try_put(store: &Store, key: &str, text: String) -> Result<(), StoreError> {
     let key = key.to_owned();
     let before = store.get::<Text>(&key).unwrap();
     let change = Change::new().replace::<Text>(&key, before.as_deref(), Text(text));
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap()
-        .block_on(store.commit(change))
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.commit(change))
 }
 
 fn large(n: usize) -> String {
@@ -262,6 +263,20 @@ fn cut(file: &Path, length: u64) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     fs::File::options().write(true).open(file).unwrap().set_len(length).unwrap();
     fs::set_permissions(file, mode).unwrap();
+}
+
+/// Nobody can tell then whether a large record is on the disk.
+#[test]
+fn a_change_fails_while_the_folder_of_large_records_cannot_be_read() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    put(&store, "before", "small".to_owned());
+    let blobs = folder.path().join("sled/blobs");
+    fs::rename(&blobs, folder.path().join("elsewhere")).unwrap();
+    fs::write(&blobs, "no folder").unwrap();
+    assert!(matches!(try_put(&store, "after", "small".to_owned()), Err(StoreError::Io(_))));
+    assert!(store.last_flush_ms().is_err());
 }
 
 /// Each way in which a file can be torn, and whether the store then opens.

@@ -2,7 +2,10 @@
 
 use super::Recorded;
 use crate::kinds::{
-    hosting::{instances::Instance, names},
+    hosting::{
+        instances::{Instance, Service},
+        names,
+    },
     world::World,
 };
 use container_engine::{Container, Health};
@@ -24,6 +27,20 @@ const MOST_FAILURES: u32 = 3;
 /// Failed health checks in a row, by service.
 pub(super) type Failures = HashMap<(InstanceId, Role), u32>;
 
+/// The services of an instance whose container is not at the recorded port.
+pub(super) fn lost(
+    id: InstanceId,
+    instance: &Instance,
+    containers: &HashMap<&str, &Container>,
+) -> Vec<Role> {
+    let is_lost = |service: &&Service| {
+        let name = names::container(id, service.role, service.live.generation);
+        let running = containers.get(name.as_str()).filter(|container| container.is_running());
+        service.live.port.is_some() && running.is_none_or(|c| c.port != service.live.port)
+    };
+    instance.services.iter().filter(is_lost).map(|service| service.role).collect()
+}
+
 /// `Some` if an instance differs from its record, with the services whose container is not at the
 /// recorded port.
 pub(super) fn drift(
@@ -31,13 +48,11 @@ pub(super) fn drift(
     instance: &Instance,
     containers: &HashMap<&str, &Container>,
 ) -> Option<Vec<Role>> {
-    let (mut lost, mut drifted) = (Vec::new(), false);
+    let (lost, mut drifted) = (lost(id, instance, containers), false);
     for service in &instance.services {
         let (live, role) = (&service.live, service.role);
         let found = containers.get(names::container(id, role, live.generation).as_str()).copied();
         let running = found.filter(|container| container.is_running());
-        let moved = live.port.is_some() && running.is_none_or(|c| c.port != live.port);
-        lost.extend(moved.then_some(role));
         let health = running.and_then(|container| reported(container.health));
         drifted |= match instance.state {
             InstanceState::Running | InstanceState::Degraded => {

@@ -29,8 +29,8 @@ use contract::{
     Fault, InstanceId, Timestamp,
     instances::{InstanceState, Role},
 };
-use futures_util::StreamExt;
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use futures_util::{StreamExt, future::select};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
@@ -99,7 +99,8 @@ async fn rounds(world: Arc<World>, intervals: Intervals) {
             sampled_at = Some(now);
         }
         failures = round(&world, failures, sample.then_some(&last)).await;
-        world.ports.clock.sleep(intervals.round).await;
+        let soon = pin!(world.engine_health.should_be_observed());
+        select(world.ports.clock.sleep(intervals.round), soon).await;
     }
 }
 
@@ -144,6 +145,13 @@ async fn round(
     let (failures, changed) = drift::check_health(world, &instances, failures).await;
     for id in changed {
         drifted.entry(id).or_default();
+    }
+    if !world.engine_health.has_observed_all() {
+        let busy = instances.iter().filter(|(_, seen)| seen.pending().is_some());
+        drifted.extend(busy.filter_map(|(id, seen)| {
+            let lost = drift::lost(*id, &seen.state, &containers);
+            (!lost.is_empty()).then_some((*id, lost))
+        }));
     }
     for (id, lost) in &drifted {
         notify(world, *id, lost.clone()).await;
@@ -232,12 +240,14 @@ async fn listen(world: Arc<World>) {
         let since = world.ports.clock.now();
         match world.ports.engine.events(&labels, since).await {
             Ok(mut events) => {
+                world.engine_health.set_heard();
                 while let Some(Ok(event)) = events.next().await {
                     let owner = event.labels.get(names::INSTANCE);
                     if let Some(id) = owner.and_then(|id| id.parse().ok()) {
                         notify(&world, id, Vec::new()).await;
                     }
                 }
+                world.engine_health.set_unobserved();
             }
             Err(e) => world.engine_health.set_unreachable(&e, world.ports.clock.now()),
         }

@@ -3,14 +3,17 @@
 use super::webhooks::view;
 use crate::{
     call::{context::Call, platform::Platform},
-    kinds::events::{
-        deliveries::{Deliveries, MOST_WAITING, New, State, is_room},
-        webhooks::outbox,
+    kinds::{
+        events::{
+            deliveries::{Deliveries, MOST_WAITING, New, State, is_room},
+            webhooks::outbox,
+        },
+        world::World,
     },
     runtime::pagination,
 };
 use contract::{
-    DeliveryId, Fault, Page, Serves,
+    DeliveryId, Fault, OrganizationId, Page, Serves,
     webhooks::{
         DeliveryState, EventType, GetWebhookDeliveries, GetWebhookDelivery, RedeliverWebhook,
         TestWebhook, WebhookDelivery,
@@ -30,9 +33,20 @@ async fn deliver(cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
     cx.to::<Deliveries>(id).create(new, show).await
 }
 
+/// Refuses another delivery of an organization with the most that have not ended.
+fn check_room(world: &World, organization: OrganizationId) -> Result<(), Fault> {
+    match is_room(&world.store, organization)? {
+        true => Ok(()),
+        false => Err(Fault::NotNow(format!(
+            "{MOST_WAITING} deliveries of this organization have not ended; repeat it when there are fewer"
+        ))),
+    }
+}
+
 impl Serves<TestWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: TestWebhook) -> Result<WebhookDelivery, Fault> {
         let (_, webhook) = cx.ancestry.webhook()?;
+        check_room(&self.world, webhook.organization_id)?;
         let event = EventType::WebhookTest;
         let data = json!({
             event.noun(): view(p.webhook_id, webhook), "organizationId": webhook.organization_id,
@@ -85,12 +99,7 @@ impl Serves<RedeliverWebhook> for Platform {
                 "the webhook is disabled; enable it with svc_updateWebhook first".into(),
             ));
         }
-        if !is_room(&self.world.store, webhook.organization_id)? {
-            return Err(Fault::NotNow(format!(
-                "{MOST_WAITING} deliveries of this organization have not ended; repeat it when \
-                 there are fewer"
-            )));
-        }
+        check_room(&self.world, webhook.organization_id)?;
         let new = New {
             organization_id: webhook.organization_id,
             webhook_id: seen.delivery.webhook_id,

@@ -2,17 +2,20 @@
 
 use crate::{
     call::{authn::TOKEN_PREFIX, authz, context::Call, platform::Platform},
-    kinds::people::{
-        accounts::digest,
-        apps::Apps,
-        tokens::{Command, LastUse, Token, TokenIndex, Tokens},
+    kinds::{
+        people::{
+            accounts::digest,
+            apps::Apps,
+            tokens::{Command, LastUse, Token, TokenIndex, Tokens},
+        },
+        world::World,
     },
     runtime::{entries::Under, pagination, store::Store},
 };
 use contract::{
-    Fault, Page, Patch, Serves, TokenId,
+    AppId, Fault, Page, Patch, Serves, Timestamp, TokenId, UserId,
     tokens::{
-        CreateDeployToken, DEFAULT_DAYS, DeployToken, GetDeployTokens, NewDeployToken,
+        CreateDeployToken, DEFAULT_DAYS, DeployToken, GetDeployTokens, MOST, NewDeployToken,
         RevokeDeployToken,
     },
 };
@@ -21,6 +24,8 @@ use store::Snapshot;
 
 /// How long a token lives unless its maker says otherwise.
 const DEFAULT_LIFE: Duration = Duration::from_secs(DEFAULT_DAYS * 24 * 3600);
+/// How many tokens are looked at to find room. Stores of earlier versions may have more than [`MOST`].
+const MOST_LOOKED_AT: usize = 1_000;
 
 /// The token as a reply shows it.
 pub fn show_token(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
@@ -41,6 +46,48 @@ pub fn show_token(store: &Store, id: TokenId, token: &Token) -> Result<DeployTok
     })
 }
 
+/// Refuses one token more than [`MOST`] of an app, or of a maker without an app. The caller holds the turn to
+/// create one.
+async fn check_room(
+    world: &World,
+    app: Option<AppId>,
+    maker: UserId,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let usable = TokenIndex::usable(app, maker);
+    let is_full = || {
+        let found = world.store.oldest::<Tokens>(&usable, None);
+        found.count_up_to(MOST).map(|found| found >= MOST)
+    };
+    if !is_full()? {
+        return Ok(());
+    }
+    end_those_over(world, &usable, now).await?;
+    let whose = if app.is_some() { "this app has" } else { "you have" };
+    match is_full()? {
+        true => Err(Fault::NotNow(format!(
+            "{whose} {MOST} deploy tokens that can be used, which is the most; revoke one with svc_revokeDeployToken first"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Tells those of the oldest usable tokens that cannot be used any more. Nobody tells a token that it has
+/// expired, or that all tokens of its maker were revoked, until the room is needed.
+async fn end_those_over(world: &World, usable: &TokenIndex, now: Timestamp) -> Result<(), Fault> {
+    let mut over = Vec::new();
+    for found in world.store.oldest::<Tokens>(usable, None).take(MOST_LOOKED_AT) {
+        let (id, token) = found?;
+        let maker = authz::account(&world.store, token.created_by)?;
+        let ended = token.revoked_at(&maker).or(token.expires_at.filter(|end| *end <= now));
+        over.extend(ended.map(|ended| (id, ended)));
+    }
+    for (id, ended) in over {
+        world.to::<Tokens>(id).ask_if_there(Command::End(ended)).await?;
+    }
+    Ok(())
+}
+
 impl Serves<CreateDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: CreateDeployToken) -> Result<NewDeployToken, Fault> {
         let mut scopes = p.scopes.into_vec();
@@ -58,6 +105,11 @@ impl Serves<CreateDeployToken> for Platform {
             self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
         let maker = cx.user()?;
         authz::check_maker(&self.world, maker, &cx.ancestry)?;
+        let _turn = match p.app_id {
+            Some(app) => self.world.creation(app).await?,
+            None => self.world.creation(maker.id).await?,
+        };
+        check_room(&self.world, p.app_id, maker.id, cx.now).await?;
         let token = Token {
             name: p.name.into(),
             scopes,
@@ -69,6 +121,7 @@ impl Serves<CreateDeployToken> for Platform {
             digest: digest(&secret),
             epoch: maker.account.token_epoch,
             identity: None,
+            ended_at: None,
         };
         let world = self.world.clone();
         cx.to::<Tokens>(id)

@@ -2,7 +2,9 @@
 
 use crate::{
     call::{context::Call, platform::Platform},
+    functions::people::organizations::made,
     kinds::{
+        hosting::image_builds::quotas::minutes,
         people::{
             organizations::Organizations,
             usage::{Usage as StoredUsage, machine, promises, tier, usage},
@@ -11,7 +13,7 @@ use crate::{
     },
 };
 use contract::{
-    Fault, OrganizationId, Serves,
+    Fault, OrganizationId, Serves, Timestamp,
     authentication::{GetUsage, Usage},
     operators::{GetLargestUsers, LargestUsers, QuotaUser},
     quotas::{Quota, QuotaUse},
@@ -31,19 +33,22 @@ impl Serves<GetUsage> for Platform {
             calls_left: calls_per_minute.and(left),
             organization_id,
             organization_tier: self::tier(&self.world.store, organization_id)?,
-            quotas: quotas(&self.world, organization_id)?,
+            quotas: self.quotas(organization_id, cx.now)?,
         })
     }
 }
 
 impl Serves<GetLargestUsers> for Platform {
-    async fn serve(&self, _: &Call, p: GetLargestUsers) -> Result<LargestUsers, Fault> {
+    async fn serve(&self, cx: &Call, p: GetLargestUsers) -> Result<LargestUsers, Fault> {
         let mut largest = BTreeSet::new();
         let mut list = self.world.store.whole::<StoredUsage>(None);
         while let Some(page) = list.next_keys().await? {
             for id in page {
-                let used = usage(&self.world.store, id)?.of(p.quota);
-                if used > 0 && id != machine() {
+                if id == machine() {
+                    continue;
+                }
+                let used = self.used(id, p.quota, cx.now)?;
+                if used > 0 {
                     largest.insert((Reverse(used), id));
                 }
             }
@@ -58,16 +63,38 @@ impl Serves<GetLargestUsers> for Platform {
     }
 }
 
-/// What an organization uses of each quota.
-fn quotas(world: &World, organization: OrganizationId) -> Result<Vec<QuotaUse>, Fault> {
-    let (tier, uses) = (tier(&world.store, organization)?, usage(&world.store, organization)?);
-    let of = |quota: &Quota| QuotaUse {
-        quota: *quota,
-        unit: quota.unit(),
-        used: uses.of(*quota),
-        limit: world.ports.site.quotas.limit(tier, *quota),
-    };
-    Ok(Quota::ALL.iter().map(of).collect())
+impl Platform {
+    /// What an organization uses of each quota.
+    fn quotas(&self, organization: OrganizationId, now: Timestamp) -> Result<Vec<QuotaUse>, Fault> {
+        let tier = tier(&self.world.store, organization)?;
+        let of = |quota: &Quota| {
+            Ok(QuotaUse {
+                quota: *quota,
+                unit: quota.unit(),
+                used: self.used(organization, *quota, now)?,
+                limit: self.world.ports.site.quotas.limit(tier, *quota),
+            })
+        };
+        Quota::ALL.iter().map(of).collect()
+    }
+
+    /// What an organization uses of a quota.
+    fn used(&self, id: OrganizationId, quota: Quota, now: Timestamp) -> Result<u64, Fault> {
+        let store = &self.world.store;
+        Ok(match quota {
+            Quota::Organizations => made_by_owner(&self.world, id)?,
+            Quota::BuildMinutes => minutes(store, id, now)?,
+            Quota::Mails => self.invitations.sent_by(&id.to_string(), now) as u64,
+            _ => usage(store, id)?.of(quota),
+        })
+    }
+}
+
+/// How many organizations the owner of a personal organization made. Others count none.
+fn made_by_owner(world: &World, id: OrganizationId) -> Result<u64, Fault> {
+    let found = world.store.get::<Organizations>(&id)?;
+    let owner = found.filter(|found| found.personal).map(|found| found.owner);
+    owner.map_or(Ok(0), |owner| made(world, owner))
 }
 
 /// An organization with its use of a quota; `None` if it is gone.

@@ -2,5 +2,6 @@
 
 pub mod checkouts;
 pub mod commerce_channels;
+pub mod notice_limit;
 pub mod provider_key;
 pub mod subscriptions;

@@ -3,9 +3,14 @@
 use container_engine::{About, EngineError};
 use contract::Timestamp;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
-pub struct EngineHealth(Mutex<EngineStatus>);
+pub struct EngineHealth {
+    status: Mutex<EngineStatus>,
+    /// Told when the engine answers again and nobody has observed its containers yet.
+    is_back: Notify,
+}
 
 /// Whether instances are kept from what they may not reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,8 +28,8 @@ pub enum Egress {
 pub struct EngineStatus {
     /// Whether the first round has ended or found the engine unreachable.
     pub checked: bool,
-    /// Whether a round has observed all containers since the start. Only then are the ports in the
-    /// records right.
+    /// Whether a round has observed all containers since the start, or since the engine was lost. Only then
+    /// are the ports in the records right: an engine that starts gives them anew.
     pub observed_all: bool,
     /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
@@ -39,7 +44,7 @@ pub struct EngineStatus {
 
 impl EngineHealth {
     fn lock(&self) -> MutexGuard<'_, EngineStatus> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn status(&self) -> EngineStatus {
@@ -62,6 +67,23 @@ impl EngineHealth {
         status.checked = true;
         let since = status.unreachable.take().map_or(now, |(since, _)| since);
         status.unreachable = Some((since, why.to_string()));
+    }
+
+    /// The engine may start anew. Until all containers are observed again, no request goes to one.
+    pub(crate) fn set_unobserved(&self) {
+        self.lock().observed_all = false;
+    }
+
+    /// The engine tells of its events again.
+    pub(crate) fn set_heard(&self) {
+        if !self.has_observed_all() {
+            self.is_back.notify_one();
+        }
+    }
+
+    /// Returns when the containers should be observed at once.
+    pub(crate) async fn should_be_observed(&self) {
+        self.is_back.notified().await;
     }
 
     pub(crate) fn set_about(&self, about: About) {

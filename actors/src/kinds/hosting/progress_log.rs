@@ -94,6 +94,20 @@ impl LinesPage {
     }
 }
 
+/// The size of the lines of a deployment or build, in bytes. Others get a turn between two pages.
+pub async fn bytes(world: &World, of: impl std::fmt::Display) -> Result<u64, Fault> {
+    let (mut bytes, mut cursor) = (0, None);
+    loop {
+        let page = LinesPage::read(&world.store, &of, cursor)?;
+        bytes += page.lines.iter().map(|line| line.text.len() as u64 + 1).sum::<u64>();
+        if !page.more {
+            return Ok(bytes);
+        }
+        cursor = page.next_cursor;
+        tokio::task::yield_now().await;
+    }
+}
+
 /// How many lines one call of [`forget`] removes.
 const BATCH: usize = 500;
 

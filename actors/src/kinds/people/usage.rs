@@ -116,12 +116,14 @@ fn of_organization(quota: Quota, (used, limit): (u64, u64), tier: Tier, needs: &
     let tier = format!("{tier:?}").to_lowercase();
     let less = match quota {
         // Without its data, a deleted one holds as much as before.
-        Quota::InstanceDisk => "delete an instance with its data",
-        _ => "delete some",
+        Quota::InstanceDisk => "delete an instance with its data first",
+        Quota::BuildMinutes => "wait for the next month",
+        Quota::ImageBytes => "wait an hour, since images that serve no longer are removed then",
+        _ => "delete some first",
     };
     format!(
-        "this organization uses {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; {less} first, \
-         or ask an operator for a higher tier"
+        "this organization uses {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; {less}, or \
+         ask an operator for a higher tier"
     )
 }
 
@@ -218,6 +220,16 @@ pub fn limit(
     quota: Quota,
 ) -> Result<Option<u64>, Fault> {
     Ok(limits_of(world, organization)?.quotas.get(&quota).copied())
+}
+
+/// How much of a quota an organization has left, as its resources count. `None`: there is no limit.
+pub fn left(
+    world: &World,
+    organization: OrganizationId,
+    quota: Quota,
+) -> Result<Option<u64>, Fault> {
+    let used = usage(&world.store, organization)?.of(quota);
+    Ok(limit(world, organization, quota)?.map(|limit| limit.saturating_sub(used)))
 }
 
 /// What the members of an organization are told that uses more of a quota than it may.

@@ -5,8 +5,11 @@ use super::{
     real::{Real, on_docker},
 };
 use bytes::Bytes;
-use container_engine::{BuildEvent, BuildSpec, EngineError, Isolation, Labels, Secrets};
-use futures_util::{StreamExt, stream};
+use container_engine::{BuildEvent, BuildSpec, Engine, EngineError, Isolation, Labels, Secrets};
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 use std::{
     collections::BTreeMap,
     io,
@@ -175,6 +178,45 @@ async fn no_further(real: &Real) {
     assert_eq!(bench.engine().images(&bench.labels()).await.unwrap(), []);
 }
 
+/// Begins a build that says so. Returns what comes after that.
+async fn begun(
+    real: &Real,
+    door: &Door,
+    text: &str,
+) -> BoxStream<'static, Result<BuildEvent, EngineError>> {
+    let context = Bytes::from(archive("Dockerfile", text));
+    let context = stream::iter([Ok::<_, io::Error>(context)]).boxed();
+    let mut events = real.docker().build(spec(real, door, "ended"), context).await.unwrap();
+    while let Some(event) = events.next().await {
+        if matches!(event.unwrap(), BuildEvent::Line(line) if line == "begun") {
+            break;
+        }
+    }
+    events
+}
+
+#[test]
+fn an_isolated_build_has_its_share_of_the_machine() {
+    let name = "isolated::an_isolated_build_has_its_share_of_the_machine";
+    on_docker(name, |real| Box::pin(has_its_share(real)));
+}
+
+async fn has_its_share(real: &Real) {
+    let (bench, door) = (real.bench(), Door::open());
+    let text = "ARG BASE_IMAGE\nFROM $BASE_IMAGE\nRUN echo begun && sleep 3\n";
+    let events = begun(real, &door, text).await;
+    let running = bench.engine().inventory(&bench.labels()).await.unwrap().containers;
+    let [running] = running.as_slice() else { panic!("{running:?}") };
+    let shown = real.behind().inspect_container(&running.name, None).await.unwrap();
+    let host = shown.host_config.unwrap();
+    let share = (host.pids_limit, host.nano_cpus, host.memory);
+    assert_eq!(share, (Some(2048), Some(1_000_000_000), Some(512 << 20)));
+    assert_eq!(host.cap_drop, Some(vec!["ALL".to_owned()]));
+    assert_eq!(host.network_mode.as_deref(), Some("none"));
+    let last = events.collect::<Vec<_>>().await.pop().unwrap();
+    assert!(matches!(last, Ok(BuildEvent::Built(_))), "{last:?}");
+}
+
 #[test]
 fn an_isolated_build_that_nobody_waits_for_ends() {
     let name = "isolated::an_isolated_build_that_nobody_waits_for_ends";
@@ -184,14 +226,7 @@ fn an_isolated_build_that_nobody_waits_for_ends() {
 async fn ends(real: &Real) {
     let (bench, door) = (real.bench(), Door::open());
     let text = "ARG BASE_IMAGE\nFROM $BASE_IMAGE\nRUN echo begun && sleep 1 && kill -STOP -1\n";
-    let context = Bytes::from(archive("Dockerfile", text));
-    let context = stream::iter([Ok::<_, io::Error>(context)]).boxed();
-    let mut events = bench.engine().build(spec(real, &door, "ended"), context).await.unwrap();
-    while let Some(event) = events.next().await {
-        if matches!(event.unwrap(), BuildEvent::Line(line) if line == "begun") {
-            break;
-        }
-    }
+    let events = begun(real, &door, text).await;
     let left = async || bench.engine().inventory(&bench.labels()).await.unwrap().containers;
     assert_eq!(left().await.len(), 1);
     // A build that stops all that it can does not stay.

@@ -9,7 +9,7 @@ edge_endpoints! {
     ///
     /// The payment provider sends it: set this address in its dashboard, with `paystack` or `stripe`
     /// as the provider. The service believes nothing in it: it looks up at the provider what the
-    /// notice is about.
+    /// notice is about. It takes 600 notices of an app within a minute.
     "paymentNotice": Post "/api/v1/payments/{appId}/{provider}" => PaymentNotice
     {
         access: Anyone,
@@ -24,6 +24,7 @@ edge_endpoints! {
             NotFound "the app has no credential of the provider",
             Invalid "the body cannot be read",
             TooLarge "the body exceeds the limit",
+            RateLimited "600 notices of this app came within a minute; the provider sends this one again",
             Unavailable "the provider must be asked, and does not answer; it sends the notice again",
         ],
     }

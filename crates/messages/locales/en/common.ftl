@@ -200,8 +200,12 @@ name_of_value = { $wire ->
     [instanceMemory] memory of instances
     [instanceDisk] disk of instances
     [instanceCpus] processors of instances
+    [buildMinutes] build minutes of this month
+    [imageBytes] size of images
+    [logBytes] size of logs
     [artifactBytes] size of artifacts
     [backupBytes] size of backups
+    [mails] mails of the last hour
    *[other] { $words }
 }
 shown_of_many = { $number } of 1,000 or more

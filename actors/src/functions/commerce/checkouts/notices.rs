@@ -20,7 +20,8 @@ use std::time::Duration;
 const ASKED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Takes a notice that a provider posted for an app. It is answered when what follows from it is
-/// on the disk: a provider repeats what is not answered.
+/// on the disk: a provider repeats what is not answered, and what is refused because there are
+/// [too many](crate::kinds::commerce::notice_limit).
 pub async fn payment_notice(
     world: &World,
     app: AppId,
@@ -35,6 +36,8 @@ pub async fn payment_notice(
         NoticeRefused::Signature(why) => Fault::Unauthenticated(why),
         unreadable @ NoticeRefused::Unreadable(_) => Fault::Malformed(unreadable.to_string()),
     })?;
+    // Only what the app's own secret signed takes of what the app has left.
+    world.notice_limit.count(app)?;
     tracing::debug!(%app, provider = provider.name(), event, ?about, "a notice of a payment provider");
     match about {
         About::Payment(reference) => look_at(world, app, reference).await?,

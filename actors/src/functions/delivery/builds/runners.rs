@@ -18,7 +18,7 @@ use crate::{
             },
             repositories,
         },
-        people::accounts::keyed_digest,
+        people::{accounts::keyed_digest, usage},
         world::World,
     },
     ports::sources::GitCredential,
@@ -29,6 +29,7 @@ use contract::{
     artifacts::ArtifactState,
     builds::Build,
     endpoint::BuildOfRunner,
+    quotas::Quota,
     runners::{
         BuildOrder, BuildReported, ClaimBuild, ClaimedBuild, FinishBuild, MOST_LINES, ReportBuild,
     },
@@ -276,10 +277,14 @@ impl Serves<ReportBuild> for Platform {
         if p.lines.len() > MOST_LINES {
             return Err(Fault::invalid("lines", format!("must list at most {MOST_LINES}")));
         }
+        let (organization, _) = cx.ancestry.organization()?;
+        let left = usage::left(&self.world, organization, Quota::LogBytes)?.unwrap_or(u64::MAX);
+        let is_full = self.world.ports.machine.check_room(0).is_err();
         let command = Command::Report {
             runner: runner(self, &p.runner),
             from: p.from,
             lines: p.lines.into_iter().map(cut).collect(),
+            room: if is_full { 0 } else { left },
             key: self.world.ports.random.id(cx.now),
         };
         // Reports are too frequent for the audit log.

@@ -4,6 +4,7 @@
 use super::{
     commands::{self, NewRelease, of_version},
     idle_release,
+    room::check_room,
 };
 use crate::{
     call::{authz::authorize, context::Call, lookup},
@@ -35,6 +36,7 @@ pub fn check_release_request(
         return request.publish.iter().try_for_each(|target| check_key(world, app, *target));
     };
     let Some(id) = of_version(world, app, &request.channel, version)? else {
+        check_room(world, app, &request.channel, request.publish.is_empty())?;
         return commands::check_targets(world, app, None, &kinds, &request.publish);
     };
     let seen = get::<Releases>(&world.store, id)?;
@@ -115,9 +117,12 @@ async fn make_or_join(
                 }
             }
             None => {
+                let app = artifact.app_id;
+                let _turn = world.creation(app).await?;
+                check_room(world, app, &request.channel, request.publish.is_empty())?;
                 let id = world.ports.random.id(world.ports.clock.now());
                 let wanted = NewRelease {
-                    app_id: artifact.app_id,
+                    app_id: app,
                     artifact_ids: vec![artifact.id],
                     version: Some(version.clone()),
                     channel: request.channel.clone(),

@@ -3,8 +3,12 @@
 pub mod build_up;
 pub mod commands;
 pub mod rollback;
+mod room;
 
-use self::commands::{NewRelease, Publish};
+use self::{
+    commands::{NewRelease, Publish},
+    room::check_room,
+};
 use super::{artifacts::download_url, publications::poll};
 use crate::{
     call::{context::Call, platform::Platform},
@@ -42,6 +46,8 @@ pub(super) const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
 impl Serves<CreateRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CreateRelease) -> Result<Release, Fault> {
         let id: ReleaseId = self.world.ports.random.id(cx.now);
+        let _turn = self.world.creation(p.app_id).await?;
+        check_room(&self.world, p.app_id, &p.channel, true)?;
         let wanted = NewRelease {
             app_id: p.app_id,
             artifact_ids: p.artifact_ids.into_vec(),

@@ -74,6 +74,7 @@ impl Serves<ExchangeIdentity> for Platform {
             digest: digest(&secret),
             epoch: maker.token_epoch,
             identity: Some(Identity { unique, expires_at, run }),
+            ended_at: None,
         };
         let id: TokenId = ports.random.id(cx.now);
         let expires_at = cx.now + LIVES;

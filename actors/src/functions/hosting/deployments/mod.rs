@@ -10,6 +10,7 @@ use crate::{
         delivery::repositories::with_address,
         hosting::{
             deployments::{Command, Deployments, State},
+            image_builds::quotas,
             images,
             instances::{
                 Definition, Instance, Instances, ServiceImage,
@@ -30,6 +31,7 @@ use contract::{
         DeploymentState, DeploymentStep, DeploymentTarget, GetDeployment, GetDeploymentLogs,
         ListDeployments, RollbackDeployment, StepName, StepState, TriggerDeployment,
     },
+    env::Env,
     instances::{DesiredState, InstanceKind, Role},
     text::{EnvName, Slug},
 };
@@ -145,6 +147,7 @@ async fn deploy(cx: &Call, plan: DeploymentPlan) -> Result<Deployment, Fault> {
         restores: plan.restores,
         replaces: None,
         base: plan.base,
+        log_bytes: 0,
     };
     let show = |state: &State| Ok(state.deployment.clone());
     cx.to::<Deployments>(id).create(state, show).await
@@ -191,7 +194,12 @@ impl Serves<TriggerDeployment> for Platform {
         if let Some(problem) = p.source.problem() {
             return Err(Fault::Invalid(vec![problem]));
         }
+        Env::check_bytes("source.buildArgs", p.source.build_args.bytes())?;
         self.world.ports.machine.check_room(0)?;
+        if p.source.git.is_some() || p.source.folder.is_some() {
+            let (organization, _) = cx.ancestry.organization()?;
+            quotas::check(&self.world, organization)?;
+        }
         let git = p.source.git.map(|git| with_address(&self.world.store, p.app_id, git));
         let source = DeploymentSource { git: git.transpose()?, ..p.source };
         let (target, id, seen) = target(&self.world, p.app_id, p.target)?;

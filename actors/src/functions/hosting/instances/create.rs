@@ -206,7 +206,7 @@ pub(crate) fn definition(
 }
 
 /// Seals the variables that a caller sets. A caller cannot set a variable of the template. A
-/// masked value stands for the present one.
+/// masked value stands for the present one. They have at most [`Env::MOST_BYTES`] together.
 pub(crate) fn seal_env(
     world: &World,
     id: InstanceId,
@@ -239,7 +239,10 @@ pub(crate) fn seal_env(
         };
         Ok((name.clone(), sealed))
     };
-    env.iter().map(seal).collect()
+    let sealed = env.iter().map(seal).collect::<Result<BTreeMap<_, _>, Fault>>()?;
+    let bytes = |(name, value): (&EnvName, &Sealed)| name.as_str().len() + value.secret_bytes();
+    Env::check_bytes("env", sealed.iter().map(bytes).sum())?;
+    Ok(sealed)
 }
 
 /// Dashboard and storefront are added by functions of their own.

@@ -17,6 +17,7 @@ use crate::{
                 rules::invitation_claim,
             },
             projects::Projects,
+            usage::{limit, told},
         },
         world::World,
     },
@@ -27,7 +28,7 @@ use crate::{
     },
 };
 use contract::{
-    Cursor, Email, Fault, Limit, Name, OrganizationId, Page, Serves, Timestamp,
+    Cursor, Email, Fault, Limit, Name, OrganizationId, Page, Serves, Timestamp, UserId,
     authentication::Empty,
     organizations::{
         self as wire, AcceptInvitation, CreateOrganization, DeleteOrganization,
@@ -35,19 +36,16 @@ use contract::{
         Member, OrganizationContents, RemoveMember, RevokeInvitation, UpdateMember,
         UpdateOrganization,
     },
+    quotas::Quota,
 };
 use std::{sync::Arc, time::Duration};
 
-/// The most organizations that one user made, without the personal one.
-const MOST_MADE: usize = 50;
 /// The most organizations that one user is a member of. One record of the user names all of them.
 const MOST_MEMBERSHIPS: usize = 500;
 /// No token of an invitation is longer, in bytes.
 const LONGEST_TOKEN: usize = 64;
 /// The most invitations to one e-mail within an hour.
 const MOST_TO_ONE: usize = 3;
-/// The most invitations from one organization, or from one user, within an hour.
-const MOST_FROM_ONE: usize = 50;
 
 /// An organization as its members see it. A member without an account is left out.
 fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Organization, Fault> {
@@ -103,13 +101,9 @@ impl Serves<CreateOrganization> for Platform {
         let id: OrganizationId = self.world.ports.random.id(cx.now);
         let owner = cx.user()?.id;
         let _turn = self.world.creation(owner).await?;
-        let known = memberships(&self.world, owner)?;
-        let made = known.organizations.values().filter(|one| one.owner && !one.personal);
-        if made.count() >= MOST_MADE {
-            return Err(Fault::NotNow(format!(
-                "you made {MOST_MADE} organizations, which is the most; delete one with \
-                 deleteOrganization first"
-            )));
+        let (personal, made) = (cx.user()?.account.state.personal, made(&self.world, owner)?);
+        if limit(&self.world, personal, Quota::Organizations)?.is_some_and(|most| made >= most) {
+            return Err(Fault::OverQuota(told(&self.world, personal, Quota::Organizations, made)?));
         }
         let new = New { name: p.name.into(), owner };
         let world: Arc<World> = self.world.clone();
@@ -201,14 +195,28 @@ fn show(id: OrganizationId, invitation: &Invitation, token: Option<String>) -> w
     }
 }
 
-/// The shares that count an invitation: its e-mail, the organization, and the caller.
-fn shares(cx: &Call, p: &InviteMember) -> Vec<Share> {
+/// How many organizations a user made, without the personal one.
+pub(super) fn made(world: &World, user: UserId) -> Result<u64, Fault> {
+    let known = memberships(world, user)?;
+    let made = known.organizations.values().filter(|one| one.owner && !one.personal);
+    Ok(made.count() as u64)
+}
+
+/// The shares that count an invitation: its e-mail, the organization, and the caller, who may send as many as
+/// a personal organization.
+fn shares(cx: &Call, p: &InviteMember) -> Result<Vec<Share>, Fault> {
+    let most = |organization| {
+        let most = limit(&cx.world, organization, Quota::Mails)?;
+        Ok::<_, Fault>(most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)))
+    };
     let mut shares = vec![
         (format!("to/{}", p.email.key()), MOST_TO_ONE),
-        (p.organization_id.to_string(), MOST_FROM_ONE),
+        (p.organization_id.to_string(), most(p.organization_id)?),
     ];
-    shares.extend(cx.caller.user.as_ref().map(|user| (user.id.to_string(), MOST_FROM_ONE)));
-    shares
+    if let Some(user) = &cx.caller.user {
+        shares.push((user.id.to_string(), most(user.account.state.personal)?));
+    }
+    Ok(shares)
 }
 
 fn used_up(used: &UsedUp) -> Fault {
@@ -235,7 +243,7 @@ impl Serves<InviteMember> for Platform {
             accepted_by: None,
         };
         let mail_counted =
-            self.invitations.count(&shares(cx, &p), cx.now).map_err(|used| used_up(&used))?;
+            self.invitations.count(&shares(cx, &p)?, cx.now).map_err(|used| used_up(&used))?;
         let reply = show(p.organization_id, &invitation, Some(token.clone()));
         let name = cx.ancestry.organization()?.1.name.clone();
         let command = Command::Invite { invitation, known };

@@ -33,6 +33,9 @@ const RENEWED_WITHIN: Duration = Duration::from_secs(300);
 /// For how long a period that is over still counts while the provider does not say whether it was
 /// renewed.
 const GRACE: Duration = Duration::from_secs(72 * 3600);
+/// A subscription that the provider does not know goes after this time, unless the provider knew it before:
+/// anybody with the secret of the app can make up notices.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 /// The pauses after failed looks.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: HOUR };
 
@@ -151,6 +154,9 @@ impl Resource for Subscriptions {
             Outcome::Told(email) => return state.notified(email),
             Outcome::Looked(looked) => match *looked {
                 Ok(Some(seen)) => return state.seen(at.now, seen),
+                Ok(None) | Err(RemoteError::Refused(_)) if state.is_made_up(at.now) => {
+                    return Step::remove();
+                }
                 // A provider does not forget: it is the key that belongs to another account.
                 Ok(None) => ("the provider does not know it".to_owned(), Duration::ZERO),
                 Err(RemoteError::Refused(why) | RemoteError::Unclear(why)) => (why, Duration::ZERO),
@@ -273,6 +279,11 @@ impl State {
         Step::put(self)
     }
 
+    /// Whether the provider had the time to confirm the subscription, and never did.
+    fn is_made_up(&self, now: Timestamp) -> bool {
+        self.seen.is_none() && now.since(self.created_at) >= CONFIRMED_WITHIN
+    }
+
     pub fn status(&self) -> SubscriptionStatus {
         self.seen.as_ref().map_or(SubscriptionStatus::Incomplete, |seen| seen.status)
     }
@@ -327,5 +338,47 @@ store::claims! {
 impl SubscriptionClaim {
     pub fn of(app: AppId, provider: PaymentProvider, id: &str) -> Self {
         SubscriptionClaim::Provider { app, provider: provider.name(), id: id.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::resource::Next;
+    use ulid::Ulid;
+
+    fn at(hours: u32) -> Moment<Subscriptions> {
+        Moment { id: Id::of(Ulid(1)), now: Timestamp::from_millis(0) + HOUR * hours }
+    }
+
+    /// Whether a subscription is there after this answer of the provider, so many hours after the notice.
+    fn stays(seen: Option<Subscription>, hours: u32, answer: Result<(), RemoteError>) -> bool {
+        let app_id = Id::of(Ulid(2));
+        let new = New { app_id, provider: PaymentProvider::Stripe, provider_id: "s".into(), seen };
+        let Next::Put(state) = Subscriptions::create(&at(0), new).unwrap().next else {
+            panic!("it is not created")
+        };
+        let answer = Outcome::Looked(Box::new(answer.map(|()| None)));
+        let step = Subscriptions::on_outcome(state, &at(hours), answer);
+        !matches!(step.next, Next::Remove)
+    }
+
+    #[test]
+    fn a_subscription_that_the_provider_never_confirmed_goes_after_a_day() {
+        let refused = || Err(RemoteError::Refused("no such key".into()));
+        assert!(stays(None, 23, Ok(())) && stays(None, 23, refused()));
+        assert!(!stays(None, 24, Ok(())) && !stays(None, 24, refused()));
+        // Without an answer, it may be a real one.
+        assert!(stays(None, 24, Err(RemoteError::Unclear("no answer".into()))));
+        let confirmed = Subscription {
+            id: "s".into(),
+            plan: "PLN_a".parse().unwrap(),
+            email: "ada@example.com".parse().unwrap(),
+            status: SubscriptionStatus::Active,
+            period_end: None,
+            said: "active".into(),
+            renewal_failure: None,
+        };
+        assert!(stays(Some(confirmed), 24, Ok(())));
     }
 }

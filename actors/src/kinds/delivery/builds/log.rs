@@ -57,6 +57,11 @@ const BATCH: usize = 500;
 pub(super) struct NewLines(pub Vec<String>);
 
 impl NewLines {
+    /// The size of the lines.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|line| line.len() as u64 + 1).sum()
+    }
+
     /// Appends the lines, in as many records as they need. The first one gets the key, and the others
     /// the keys that follow it.
     pub fn into_change(self, of: BuildId, at: Timestamp, key: &EventId) -> Change {

@@ -69,6 +69,9 @@ pub struct State {
     pub removing_log: bool,
     /// The log was removed.
     pub log_removed: bool,
+    /// The size of what runners reported and the log keeps.
+    #[serde(default)]
+    pub log_bytes: u64,
     /// The app is being deleted, and this record with it.
     pub removing: bool,
 }
@@ -110,8 +113,11 @@ pub struct Lease {
     pub ends_by: Timestamp,
     /// How many lines the runner has reported.
     pub lines: u32,
-    /// The size of these lines.
+    /// The size of those that are kept.
     pub bytes: u64,
+    /// Whether no further line is kept.
+    #[serde(default)]
+    pub is_full: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -127,6 +133,8 @@ pub enum Command {
         /// The number of the first line.
         from: u32,
         lines: Vec<String>,
+        /// How many bytes more the logs of the organization may have.
+        room: u64,
         /// The key of the record of these lines.
         key: EventId,
     },
@@ -226,14 +234,19 @@ impl Resource for Builds {
         }
     }
 
+    fn reports(command: &Command) -> bool {
+        matches!(command, Command::Report { .. })
+    }
+
     fn uses(state: &State) -> Uses {
-        match state.build.state.is_final() {
-            true => Uses::default(),
-            false => Uses::one(Quota::Builds),
-        }
+        let uses = Uses::default().and(Quota::LogBytes, state.log_bytes);
+        if state.build.state.is_final() { uses } else { uses.and(Quota::Builds, 1) }
     }
 
     fn written(id: BuildId, before: Option<&State>, after: &State, world: &World) {
+        if after.build.state.is_final() {
+            world.asked_runs.forget(id);
+        }
         if after.waits_for_runner() && !before.is_some_and(State::waits_for_runner) {
             world.waiting_builds.announce(Waiting {
                 id,

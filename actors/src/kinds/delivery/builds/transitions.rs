@@ -21,6 +21,8 @@ const PLANNED_WITHIN: Duration = Duration::from_secs(30 * 60);
 const MOST_ATTEMPTS: u32 = 2;
 /// The size of the log of an attempt, in bytes. Later lines are counted and not kept.
 const LARGEST_LOG: u64 = 16 << 20;
+/// The last line of a log that the quota cuts.
+const NO_ROOM: &str = "The rest is not kept: the logs of this organization are as large as its quota logBytes allows.";
 
 impl State {
     /// A build that begins to be planned.
@@ -41,6 +43,7 @@ impl State {
             lease: None,
             removing_log: false,
             log_removed: false,
+            log_bytes: 0,
             removing: false,
             build,
         }
@@ -87,10 +90,11 @@ impl State {
             {
                 Ok(Step::keep())
             }
-            Command::Report { runner, from, lines, key } => {
+            Command::Report { runner, from, lines, room, key } => {
                 let lease = self.lease.as_mut().filter(|lease| lease.runner == runner);
                 let lease = lease.ok_or_else(not_yours)?;
-                let log = lease.extend(at, from, lines)?;
+                let log = lease.extend(at, from, lines, room)?;
+                self.log_bytes += log.bytes();
                 self.build.state = BuildState::Running;
                 let log = log.into_change(at.id, at.now, &key);
                 Ok(Step::put(self).also(log))
@@ -119,6 +123,7 @@ impl State {
             Outcome::Forgotten(true) if self.removing => return Step::remove(),
             Outcome::Forgotten(true) if ended => {
                 self.log_removed = true;
+                self.log_bytes = 0;
                 return Step::put(self);
             }
             Outcome::Run(outcome) => return self.on_run(at, outcome),
@@ -168,7 +173,7 @@ impl State {
         self.build.started_at = Some(at.now);
         let ends_by = at.now + Duration::from_secs(self.limit_seconds.into());
         let until = at.now + LEASE;
-        self.lease = Some(Lease { runner, until, ends_by, lines: 0, bytes: 0 });
+        self.lease = Some(Lease { runner, until, ends_by, lines: 0, bytes: 0, is_full: false });
         Step::put(self)
     }
 
@@ -251,12 +256,14 @@ impl State {
 }
 
 impl Lease {
-    /// Extends the lease. Returns the lines that are new and fit into the log.
+    /// Extends the lease. Returns the lines that are new and fit into the log, and into the room that the
+    /// organization has left.
     fn extend(
         &mut self,
         at: &Moment<Builds>,
         from: u32,
         lines: Vec<String>,
+        room: u64,
     ) -> Result<NewLines, Fault> {
         if from > self.lines {
             return Err(Fault::NotNow(format!(
@@ -266,18 +273,25 @@ impl Lease {
         }
         self.until = at.now + LEASE;
         let known = (self.lines - from) as usize;
-        let mut kept = NewLines::default();
+        let (mut kept, mut bytes) = (NewLines::default(), 0);
         for line in lines.into_iter().skip(known) {
             self.lines += 1;
-            if self.bytes < LARGEST_LOG {
-                self.bytes += line.len() as u64 + 1;
-                let is_full = self.bytes >= LARGEST_LOG;
-                kept.0.push(line);
-                kept.0.extend(is_full.then(|| {
-                    format!("The log has {} MiB; the rest is not kept.", LARGEST_LOG >> 20)
-                }));
+            if self.is_full {
+                continue;
             }
+            bytes += line.len() as u64 + 1;
+            kept.0.push(line);
+            let full = if self.bytes + bytes >= LARGEST_LOG {
+                Some(format!("The log has {} MiB; the rest is not kept.", LARGEST_LOG >> 20))
+            } else if bytes >= room {
+                Some(NO_ROOM.to_owned())
+            } else {
+                None
+            };
+            self.is_full = full.is_some();
+            kept.0.extend(full);
         }
+        self.bytes += kept.bytes();
         Ok(kept)
     }
 }

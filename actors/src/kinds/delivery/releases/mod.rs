@@ -2,6 +2,7 @@
 
 pub(crate) mod current;
 mod effects;
+mod notes;
 pub(crate) mod policy;
 pub(crate) mod rules;
 pub(crate) mod transitions;

@@ -4,6 +4,7 @@ use super::rules::{Deliveries, GONE, Outcome, refusal};
 use crate::{
     kinds::{
         events::webhooks::{self, Webhook, Webhooks, signature},
+        people::tenant::tenant_of,
         world::World,
     },
     ports::{receivers::Posted, sealed::SealError},
@@ -28,7 +29,8 @@ pub(super) async fn attempt(
     let clock = &world.ports.clock;
     let Some(webhook) = world.store.get::<Webhooks>(&id)? else { return Ok(deleted()) };
     let first = delivery.attempts.is_empty().then_some(delivery.message_id);
-    let turn = world.webhooks.turns.take(webhook.organization_id, id, first);
+    let tenant = tenant_of(&world.store, webhook.organization_id)?;
+    let turn = world.webhooks.turns.take(tenant, id, first);
     let Some(Ok(mut turn)) = clock.limit(AWAITS_TURN, turn).await else {
         return Ok(Outcome::NoTurn);
     };

@@ -1,13 +1,13 @@
-//! The turns of requests to receivers. Organizations share them, and a slow receiver holds the turns
-//! of its own webhook only.
+//! The turns of requests to receivers. Tenants share them, and a slow receiver holds the turns of its own
+//! webhook only.
 
 use crate::runtime::turns::{NoTurn, Tenant, Turn, Turns, Waiting};
-use contract::{Id, MessageId, OrganizationId, WebhookId};
+use contract::{Id, MessageId, WebhookId};
 
 /// How many requests to receivers are under way at most. Each holds a connection.
 const AT_A_TIME: usize = 512;
-/// How many of them are of one organization.
-const OF_ORGANIZATION: usize = 64;
+/// How many of them are of one tenant.
+const OF_TENANT: usize = 64;
 /// How many of them go to one webhook.
 const OF_WEBHOOK: usize = 8;
 
@@ -29,7 +29,7 @@ pub(crate) struct ReceiverTurn {
 impl Default for ReceiverTurns {
     fn default() -> Self {
         ReceiverTurns {
-            all: Turns::new(AT_A_TIME, OF_ORGANIZATION),
+            all: Turns::new(AT_A_TIME, OF_TENANT),
             of_webhook: Turns::apart(OF_WEBHOOK),
             begin: Turns::apart(1),
         }
@@ -40,7 +40,7 @@ impl ReceiverTurns {
     /// Waits for the turn of an attempt. `first`: the event, if this is its first attempt.
     pub async fn take(
         &self,
-        organization: OrganizationId,
+        tenant: Tenant,
         webhook: WebhookId,
         first: Option<MessageId>,
     ) -> Result<ReceiverTurn, NoTurn> {
@@ -49,7 +49,7 @@ impl ReceiverTurns {
             None => None,
         };
         let _of_webhook = self.of_webhook.take(webhook).await?;
-        let _of_all = self.all.take(Tenant::Organization(organization)).await?;
+        let _of_all = self.all.take(tenant).await?;
         Ok(ReceiverTurn { _of_all, _of_webhook, beginning })
     }
 

@@ -44,9 +44,13 @@ pub(super) async fn perform(
     let held: Rider<Backups> = Arc::new(move |_| Ok(Change::new().require(&app_id, &app)));
     let create =
         |begin| world.to::<Backups>(id).ask_with(Input::Create(Box::new(begin)), held.clone());
-    let mut made = create(begin.clone()).await;
-    if let Err(Fault::OverQuota(why)) = made {
-        made = create(Begin { refused: Some(why), ..begin }).await;
+    let has_room = world.ports.machine.check_room(0);
+    let mut made = match has_room {
+        Ok(()) => create(begin.clone()).await,
+        Err(full) => Err(full),
+    };
+    if let Err(why @ (Fault::OverQuota(_) | Fault::NoRoom)) = made {
+        made = create(Begin { refused: Some(why.to_string()), ..begin }).await;
     }
     match made {
         // `NotFound`: the backup was created, and is deleted already.

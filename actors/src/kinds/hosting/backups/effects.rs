@@ -13,12 +13,15 @@ use crate::{
             },
             names,
         },
+        people::{tenant::organization, usage},
         world::World,
     },
     ports::NotDone,
     runtime::{resource::Retry, store::Store},
 };
-use contract::{BackupId, Fault, InstanceId, backups::Backup, instances::ServiceState};
+use contract::{
+    BackupId, Fault, InstanceId, backups::Backup, instances::ServiceState, quotas::Quota,
+};
 use std::sync::Arc;
 use store::Snapshot;
 
@@ -31,7 +34,8 @@ pub(super) async fn perform(
     match effect {
         Effect::Dump => match running(&kept.state, &world)? {
             Ok(database) => {
-                let dumped = database.dump(id, &world).await;
+                let most = room(&kept.state.backup, &world)?;
+                let dumped = database.dump(id, most, &world).await;
                 ended(dumped.map(|(size, sha256)| Outcome::Dumped(size, sha256)))
             }
             Err(why) => Ok(Outcome::Failed(why)),
@@ -66,6 +70,12 @@ pub(crate) fn instance_of_backup(
 ) -> Result<Option<Snapshot<Instances>>, Fault> {
     let found = store.get::<Instances>(&backup.instance_id)?;
     Ok(found.filter(|found| !found.is_deleted() && found.app_id == backup.app_id))
+}
+
+/// How many bytes the file of a backup may have.
+fn room(backup: &Backup, world: &World) -> Result<u64, Fault> {
+    let organization = organization(&world.store, backup.app_id)?;
+    Ok(usage::left(world, organization, Quota::BackupBytes)?.unwrap_or(u64::MAX))
 }
 
 /// The database of a backup, or the reason why there is none to dump or restore.

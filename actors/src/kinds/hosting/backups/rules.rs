@@ -191,12 +191,14 @@ impl Resource for Backups {
         (running && !state.removing).then(|| Unique::new(of, in_use)).into_iter().collect()
     }
 
-    /// A dump that is being written counts a byte, so that none begins where no byte is left.
+    /// A dump that is being written counts a byte, so that none begins where no byte is left. One that failed
+    /// counts until it is deleted, except those of schedules, which go by themselves.
     fn uses(State { backup, .. }: &State) -> Uses {
         let bytes = match backup.state {
             BackupState::Running => 1,
             BackupState::Ready => backup.size.unwrap_or(1),
-            BackupState::Failed => return Uses::default(),
+            BackupState::Failed if backup.scheduled => return Uses::default(),
+            BackupState::Failed => 0,
         };
         Uses::one(Quota::Backups).and(Quota::BackupBytes, bytes)
     }

@@ -6,7 +6,7 @@ use crate::{
             domains,
             instances::{exists, find},
         },
-        people::projects::Projects,
+        people::{projects::Projects, tenant},
         world::World,
     },
     ports::site::Site,
@@ -69,7 +69,7 @@ pub(super) fn tenant_of(world: &World, name: &HostName) -> Result<Tenant, Fault>
     let target = target_of(world, name.as_str())?.unwrap_or_default();
     let (_, _, instance) = find(&world.store, &target)?;
     let project = get::<Projects>(&world.store, instance.project_id)?;
-    Ok(Tenant::Organization(project.organization_id))
+    tenant::tenant_of(&world.store, project.organization_id)
 }
 
 /// The name of the certificate that a host name is served with. All names below the domain of instances

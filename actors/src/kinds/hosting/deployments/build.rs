@@ -15,7 +15,7 @@ use crate::{
             instances::{Service, ServiceImage, provide_image},
             progress_log::say,
         },
-        people::tenant::tenant,
+        people::tenant::{organization, tenant_of},
         world::World,
     },
     ports::NotDone,
@@ -40,7 +40,9 @@ pub fn repository(app: AppId) -> String {
 
 /// The place of a deployment in the queue of builds.
 pub(super) fn ticket(world: &World, id: DeploymentId, app: AppId) -> Result<Ticket, Fault> {
-    Ok(Ticket { id: id.unique(), tenant: tenant(&world.store, app)? })
+    let organization = organization(&world.store, app)?;
+    let tenant = tenant_of(&world.store, organization)?;
+    Ok(Ticket { id: id.unique(), tenant, organization: Some(organization) })
 }
 
 /// The image of a deployment.
@@ -147,7 +149,8 @@ async fn of_git(
         order.dockerfile = dockerfile.to_string();
     }
     let said = async |line| say(world, id, StepName::Build, [line]);
-    let ticket = Ticket { id: id.unique(), tenant: remote.tenant };
+    let gone = |fault: Fault| NotDone::Unreachable(fault.to_string());
+    let ticket = ticket(world, id, app).map_err(gone)?;
     from_source::build(world, ticket, Files::Repository(&remote), order, said).await
 }
 

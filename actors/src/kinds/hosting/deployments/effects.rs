@@ -7,6 +7,7 @@ use super::{
 use crate::{
     kinds::{
         hosting::{
+            image_builds::quotas,
             instances::{
                 self, Instance, Instances, RejectedRevision, ServiceChange,
                 history::{Created, DeploymentHistory},
@@ -81,6 +82,12 @@ impl Work<'_> {
         match build::image(self.world, self.id, self.state, service).await {
             Ok(build::Image { reference, base }) => {
                 self.say(StepName::Build, format!("the image is {reference}"));
+                if self.state.is_built() {
+                    let app = self.state.deployment.app_id;
+                    quotas::measure_images(self.world, app)
+                        .await
+                        .map_err(|e| Retry(e.to_string()))?;
+                }
                 Ok(Outcome::Built { reference, replaces: self.replaces()?, base })
             }
             Err(NotDone::Refused(why)) => {
@@ -222,7 +229,7 @@ impl Work<'_> {
             return Ok(Outcome::Wait);
         }
         self.say(StepName::Drain, "the container before is gone");
-        Ok(Outcome::Finished)
+        Ok(Outcome::Finished { log_bytes: self.log_bytes().await? })
     }
 
     /// The instance handles Withdraw after an offer that is still queued, so its record is final
@@ -232,20 +239,25 @@ impl Work<'_> {
         let why = why.unwrap_or_else(|| "the deployment was cancelled".into());
         let command = instances::Command::Withdraw(self.id, why);
         self.world.to::<Instances>(self.state.deployment.instance_id).ask_if_there(command).await?;
-        let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
-        let Some(service) = instance.service(self.state.role) else { return Ok(Outcome::Undone) };
+        let undone = Outcome::Undone { log_bytes: self.log_bytes().await? };
+        let Some(instance) = self.instance()? else { return Ok(undone) };
+        let Some(service) = instance.service(self.state.role) else { return Ok(undone) };
         if service.live.deployment == Some(self.id) {
             return Ok(match self.live(&instance)? {
-                Outcome::Failed(_) => Outcome::Undone,
+                Outcome::Failed(_) => undone,
                 other => other,
             });
         }
         let ours = service.candidate.as_ref().is_some_and(|c| c.is_of(self.id));
-        Ok(if ours { Outcome::Wait } else { Outcome::Undone })
+        Ok(if ours { Outcome::Wait } else { undone })
+    }
+
+    async fn log_bytes(&self) -> Result<u64, Retry> {
+        Ok(progress_log::bytes(self.world, self.id).await?)
     }
 
     async fn forget(&self) -> Result<Outcome, Retry> {
         let gone = progress_log::forget(self.world, self.id).await?;
-        Ok(if gone { Outcome::Finished } else { Outcome::Wait })
+        Ok(if gone { Outcome::Forgotten } else { Outcome::Wait })
     }
 }

@@ -80,6 +80,9 @@ pub struct State {
     /// The image below that of a folder with cloud code.
     #[serde(default)]
     pub base: Option<ServiceImage>,
+    /// The size of its log, once it serves or was undone.
+    #[serde(default)]
+    pub log_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -133,10 +136,18 @@ pub enum Outcome {
     Serves(Option<DeploymentId>),
     /// The deployment fails, for this reason.
     Failed(String),
-    /// The previous container is removed; after `Forget`, the log lines.
-    Finished,
+    /// The previous container is removed.
+    Finished {
+        /// [`State::log_bytes`].
+        log_bytes: u64,
+    },
     /// Nothing of the deployment is left to undo.
-    Undone,
+    Undone {
+        /// [`State::log_bytes`].
+        log_bytes: u64,
+    },
+    /// The log lines are removed.
+    Forgotten,
 }
 
 fn limit_of_earlier_versions() -> u32 {
@@ -220,10 +231,8 @@ impl Resource for Deployments {
     }
 
     fn uses(state: &State) -> Uses {
-        match state.in_queue && !state.removing {
-            true => Uses::one(Quota::Builds),
-            false => Uses::default(),
-        }
+        let uses = Uses::default().and(Quota::LogBytes, state.log_bytes);
+        if state.in_queue { uses.and(Quota::Builds, 1) } else { uses }
     }
 
     /// One deployment of a service is active at a time. The queue alone does not ensure that: which

@@ -69,7 +69,7 @@ impl State {
     ) -> Step<Deployments> {
         if self.removing {
             return match outcome {
-                Outcome::Finished => Step::remove(),
+                Outcome::Forgotten => Step::remove(),
                 _ => Step::keep(),
             };
         }
@@ -107,16 +107,20 @@ impl State {
                     Change::new().merge::<DeploymentHistory>(&self.service(), Some(serving));
                 Step::put(self).also(serves)
             }
-            (_, Outcome::Finished) => {
+            (_, Outcome::Finished { log_bytes }) => {
+                self.log_bytes = log_bytes;
                 self.close(StepState::Succeeded, at);
                 self.in_queue = false;
                 Step::put(self)
             }
             (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => self.fail(why),
-            (S::Cancelling, Outcome::Undone) => match self.deployment.error.clone() {
-                Some(why) => self.end(S::Failed, Some(why), at),
-                None => self.end(S::Cancelled, None, at),
-            },
+            (S::Cancelling, Outcome::Undone { log_bytes }) => {
+                self.log_bytes = log_bytes;
+                match self.deployment.error.clone() {
+                    Some(why) => self.end(S::Failed, Some(why), at),
+                    None => self.end(S::Cancelled, None, at),
+                }
+            }
             // What has not come yet, and a late outcome of an effect that was replaced.
             _ => Step::keep(),
         }

@@ -62,7 +62,7 @@ pub(super) async fn perform(
 
 /// Registered images and recipes serve all tenants.
 fn ticket(id: JobId) -> Ticket {
-    Ticket { id: id.unique(), tenant: Tenant::Service }
+    Ticket { id: id.unique(), tenant: Tenant::Service, organization: None }
 }
 
 /// The registered image, and the repository and tag of the version to build. `None`: the image was

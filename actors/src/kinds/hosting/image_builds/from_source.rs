@@ -1,7 +1,11 @@
 //! Builds an image from a git repository, a folder or an archive, on the container engine. What users
 //! wrote is built behind walls.
 
-use super::{masked::Masked, queue::Ticket};
+use super::{
+    masked::Masked,
+    queue::Ticket,
+    quotas::{self, Meter},
+};
 use crate::{
     kinds::{hosting::names, world::World},
     ports::{
@@ -15,7 +19,7 @@ use bytes::Bytes;
 use container_engine::{
     BASE_IMAGE, BuildEvent, BuildSpec, EngineError, Isolation, Labels, Secrets,
 };
-use contract::{AppId, Id, Sha256};
+use contract::{AppId, Fault, Id, Sha256};
 use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
@@ -181,6 +185,7 @@ async fn build_said(
     order: Order,
     say: impl AsyncFn(String),
 ) -> Result<String, NotDone> {
+    let organization = ticket.organization;
     let refused = |why: NoTurn| NotDone::Unreachable(why.to_string());
     let _turn = world.builds.begin(ticket, &world.ports.clock).await.map_err(refused)?;
     let engine = &world.ports.engine;
@@ -188,6 +193,14 @@ async fn build_said(
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
     }
+    let mut room = Room { lines: MOST_LINES, bytes: MOST_BYTES, is_over: false };
+    if let Some(organization) = organization {
+        let not_now = |fault: Fault| NotDone::Refused(fault.to_string());
+        quotas::check(world, organization).map_err(not_now)?;
+        let left = quotas::log_room(world, organization).map_err(not_now)?;
+        room.bytes = room.bytes.min(usize::try_from(left).unwrap_or(usize::MAX));
+    }
+    let _meter = organization.map(|organization| Meter::begin(world, organization));
     let context = match files {
         Files::Repository(remote) => fetch(world, remote, &spec.dockerfile, &say).await?,
         Files::Folder(app, sha256, kind) => {
@@ -207,7 +220,6 @@ async fn build_said(
         None => NotDone::from(e),
     };
     let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
-    let mut room = Room { lines: MOST_LINES, bytes: MOST_BYTES, is_over: false };
     while let Some(event) = events.next().await {
         for refused in door.iter().flat_map(|door| door.refused()) {
             say(refused).await;

@@ -7,6 +7,7 @@ pub mod from_source;
 mod masked;
 mod progress;
 pub mod queue;
+pub mod quotas;
 mod rules;
 
 pub use rules::{Command, Effect, ImageBuildIndex, ImageBuilds, Outcome, Source, State};

@@ -5,7 +5,7 @@ use crate::runtime::{
     clock::Clock,
     turns::{NoTurn, Tenant, Turn, Turns, Waiting},
 };
-use contract::Timestamp;
+use contract::{OrganizationId, Timestamp};
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -13,9 +13,10 @@ use std::{
 };
 use ulid::Ulid;
 
-/// How many builds run at once, of deployments and of registered images together. One tenant may
-/// have all of them while nobody else waits.
-const AT_A_TIME: usize = 2;
+/// How many builds run at once, of deployments and of registered images together.
+const AT_A_TIME: usize = 3;
+/// How many of them are of one tenant: the next one finds a turn, however long these take.
+const OF_TENANT: usize = 2;
 /// A waiting build polls. One that has not polled for this long leaves the queue.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
@@ -31,11 +32,13 @@ pub struct BuildQueue {
 pub struct Ticket {
     pub id: Ulid,
     pub tenant: Tenant,
+    /// Whose quotas the build uses. `None`: it is the service's own.
+    pub organization: Option<OrganizationId>,
 }
 
 impl Default for BuildQueue {
     fn default() -> Self {
-        BuildQueue { turns: Turns::new(AT_A_TIME, AT_A_TIME), asked: Mutex::default() }
+        BuildQueue { turns: Turns::new(AT_A_TIME, OF_TENANT), asked: Mutex::default() }
     }
 }
 
@@ -90,7 +93,7 @@ fn forget(asked: &mut HashMap<Ulid, (Waiting<Tenant>, Timestamp)>, now: Timestam
 mod tests {
     use super::*;
     use crate::runtime::manual_clock::ManualClock;
-    use contract::{Id, OrganizationId};
+    use contract::{Id, UserId};
     use futures_util::FutureExt;
 
     fn at(second: i64) -> Timestamp {
@@ -98,12 +101,11 @@ mod tests {
     }
 
     fn of(tenant: u128, id: u128) -> Ticket {
-        let tenant = Tenant::Organization(OrganizationId::of(Ulid(tenant)));
-        Ticket { id: Ulid(id), tenant }
+        Ticket { id: Ulid(id), tenant: Tenant::User(UserId::of(Ulid(tenant))), organization: None }
     }
 
     #[test]
-    fn two_at_a_time_in_the_order_in_which_they_came() {
+    fn two_of_a_tenant_at_a_time_in_the_order_in_which_they_came() {
         let (queue, clock) = (BuildQueue::default(), ManualClock::new(at(0)).port());
         let turns = |ids: &[u128], now| {
             let turns = ids.iter().map(|id| queue.is_turn(of(1, *id), at(now)).unwrap());
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_two_begin_whoever_was_called() {
+    fn no_more_than_two_of_a_tenant_begin_whoever_was_called() {
         let (queue, clock) = (BuildQueue::default(), ManualClock::new(at(0)).port());
         let begin = |id| queue.begin(of(1, id), &clock).now_or_never().map(Result::unwrap);
         let under_way = [1, 2].map(|id| begin(id).unwrap());
@@ -139,11 +141,11 @@ mod tests {
         for id in 1..200 {
             queue.is_turn(of(1, id), at(0)).unwrap();
         }
-        let under_way = [begin(1), begin(2)];
-        assert!(!queue.is_turn(of(2, 900), at(1)).unwrap());
-        let [first, _second] = under_way;
+        let [first, _second] = [begin(1), begin(2)];
+        assert!(queue.is_turn(of(2, 900), at(1)).unwrap(), "one turn is left for others");
+        assert!(!queue.is_turn(of(3, 901), at(1)).unwrap());
         drop(first);
-        assert!(queue.is_turn(of(2, 900), at(2)).unwrap());
+        assert!(queue.is_turn(of(3, 901), at(2)).unwrap());
         assert!(!queue.is_turn(of(1, 3), at(2)).unwrap());
     }
 }

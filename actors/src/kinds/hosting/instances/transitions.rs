@@ -82,7 +82,8 @@ impl Instance {
             Command::Update { name, resources, env } => self.update(name, resources, env, now),
             Command::Observe { lost } => match self.state {
                 S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.observe(&lost)),
-                _ => Ok(Step::keep()),
+                _ if lost.is_empty() => Ok(Step::keep()),
+                _ => Ok(Step::put(self.without_ports(&lost))),
             },
             Command::Advise(advisories) => Ok(self.advise(advisories)),
             Command::Measure(bytes) => Ok(self.measured(bytes)),
@@ -203,14 +204,20 @@ impl Instance {
         }
     }
 
-    fn observe(mut self, lost: &[Role]) -> Step<Instances> {
+    /// The containers of these services are not at the recorded ports.
+    fn without_ports(mut self, lost: &[Role]) -> Self {
         for service in self.services.iter_mut().filter(|s| lost.contains(&s.role)) {
             service.live.port = None;
         }
-        let is_same = self.observing && lost.is_empty();
-        self.observing = true;
+        self
+    }
+
+    fn observe(self, lost: &[Role]) -> Step<Instances> {
+        let mut this = self.without_ports(lost);
+        let is_same = this.observing && lost.is_empty();
+        this.observing = true;
         // What happened now may have been overlooked by the reconciliation under way.
-        let step = if is_same { Step::keep() } else { Step::put(self) };
+        let step = if is_same { Step::keep() } else { Step::put(this) };
         step.anew(Duration::ZERO)
     }
 

@@ -2,4 +2,4 @@
 
 mod rules;
 
-pub use rules::{App, Apps, Command, creation};
+pub use rules::{App, AppIndex, Apps, Command, creation};

@@ -12,7 +12,7 @@ use contract::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::Change;
+use store::{Change, Entries};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Apps;
@@ -28,6 +28,9 @@ pub struct App {
     /// At most one for each channel.
     #[serde(default)]
     pub channel_policies: Vec<ChannelPolicy>,
+    /// The size of the images that deployments built, as measured last.
+    #[serde(default)]
+    pub image_bytes: u64,
     pub created_at: Timestamp,
     /// When [`Command::Update`] last changed the app. Uploads do not count.
     pub updated_at: Timestamp,
@@ -66,6 +69,8 @@ pub enum Command {
     },
     /// Replace the policy of a channel.
     SetChannelPolicy(ChannelPolicy),
+    /// The images that deployments built have so many bytes.
+    MeasureImages(u64),
     /// Delete the app and everything under it.
     Delete,
 }
@@ -85,13 +90,28 @@ impl Resource for Apps {
         app.on_command(at, command)
     }
 
-    fn uses(_: &App) -> Uses {
-        Uses::one(Quota::Apps)
+    fn reports(command: &Command) -> bool {
+        matches!(command, Command::MeasureImages(_))
+    }
+
+    fn index(app: &App) -> Entries<Self> {
+        Entries::default().and_all((app.image_bytes > 0).then_some(AppIndex::HasImages))
+    }
+
+    fn uses(app: &App) -> Uses {
+        Uses::one(Quota::Apps).and(Quota::ImageBytes, app.image_bytes)
     }
 
     /// Earlier versions had one effect, for apps that were being deleted.
     fn adopt(kept: &mut Kept<Self>, _: &Value) {
         kept.deleting = true;
+    }
+}
+
+store::entries! {
+    pub enum AppIndex of Apps {
+        /// Apps with images that deployments built.
+        HasImages = "hasImages",
     }
 }
 
@@ -121,6 +141,7 @@ impl App {
             ios: Identity::default(),
             android: Identity::default(),
             channel_policies: Vec::new(),
+            image_bytes: 0,
             created_at: now,
             updated_at: now,
         }
@@ -165,6 +186,8 @@ impl App {
                 }
                 self.updated_at = at.now;
             }
+            Command::MeasureImages(bytes) if bytes == self.image_bytes => return Ok(Step::keep()),
+            Command::MeasureImages(bytes) => self.image_bytes = bytes,
             Command::Delete => return Ok(Step::delete(self)),
         }
         Ok(Step::put(self))

@@ -323,6 +323,12 @@ impl Organization {
                 "{MOST_PENDING} invitations are pending; withdraw some with svc_revokeInvitation"
             )));
         }
+        // Those that were accepted stay, so that a repeated acceptance succeeds: the latest of them.
+        if self.invitations.len() >= 2 * MOST_PENDING
+            && let Some(oldest) = self.invitations.iter().position(|i| i.accepted_by.is_some())
+        {
+            self.invitations.remove(oldest);
+        }
         self.invitations.push(invitation);
         Ok(())
     }

@@ -96,8 +96,8 @@ impl RequestedRuns {
         asked.insert(build, at) != Some(at)
     }
 
-    /// The run of a build is written down, or the host began none.
-    fn forget(&self, build: BuildId) {
+    /// The run of a build is written down, the host began none, or the build has ended.
+    pub(super) fn forget(&self, build: BuildId) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&build);
     }
 }

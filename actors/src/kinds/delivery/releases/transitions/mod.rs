@@ -4,6 +4,7 @@ mod publications;
 
 use super::{
     current::Current,
+    notes::check_size,
     rules::{Command, Draft, Effect, Offer, Releases, State, name},
 };
 use crate::{
@@ -110,6 +111,9 @@ impl State {
     ) -> Result<Step<Releases>, Fault> {
         let before = self.release.notes.clone();
         notes.apply(&mut self.release.notes);
+        if self.release.notes != before {
+            check_size(self.release.notes.as_ref(), &self.release.options)?;
+        }
         joining.retain(|seen| !self.release.artifact_ids.contains(&seen.state.artifact.id));
         if joining.is_empty() {
             let is_same = self.release.notes == before;
@@ -231,6 +235,9 @@ impl State {
         let wanted: Vec<_> = wanted.into_iter().filter(|offer| !is_done(offer)).collect();
         if wanted.is_empty() && is_same {
             return Ok(Step::keep());
+        }
+        if !is_same {
+            check_size(notes.as_ref(), &options)?;
         }
         (release.notes, release.options, self.rollout) = (notes, options, rollout);
         Ok(self.queue(now, wanted))

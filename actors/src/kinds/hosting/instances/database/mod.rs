@@ -19,6 +19,7 @@ use contract::{
     BackupId, InstanceId, Sha256,
     backups::BackupKind,
     instances::Role,
+    quotas::Unit,
     templates::{Database, DatabaseEngine},
 };
 use futures_util::{StreamExt, stream, stream::BoxStream};
@@ -70,18 +71,28 @@ impl RunningDatabase {
         Ok(RunningDatabase { container, database, password })
     }
 
-    /// Writes the content of the database as this backup. Returns the size of the file in bytes and
-    /// its hash.
-    pub async fn dump(&self, id: BackupId, world: &World) -> Result<(u64, Sha256), NotDone> {
+    /// Writes the content of the database as this backup, whose file may have `most` bytes. Returns the size
+    /// of the file in bytes and its hash.
+    pub async fn dump(
+        &self,
+        id: BackupId,
+        most: u64,
+        world: &World,
+    ) -> Result<(u64, Sha256), NotDone> {
         let exec = tools::dump(&self.database, self.password.as_deref(), WITHIN);
         let tool = exec.command.iter().find(|word| word.contains("dump")).cloned();
         let output = world.ports.engine.exec(&self.container, exec, None).await?;
         let complaints = Complaints::default();
         let plain = bytes_of(output, tool.unwrap_or_default(), complaints.clone());
-        let written = world.ports.dumps.write(id, plain).await;
+        let written = world.ports.dumps.write(id, most, plain).await;
         let Written { size, sha256, head, tail } = written.map_err(|e| {
             NotDone::Refused(match e {
                 DumpError::Source(why) => complaints.with(why),
+                DumpError::TooLarge => format!(
+                    "it is larger than the {} that the quota backupBytes has left; delete other backups of \
+                     this organization first",
+                    Unit::Bytes.say(&most)
+                ),
                 DumpError::Disk(why) => format!("it cannot be written: {why}"),
             })
         })?;
