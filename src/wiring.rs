@@ -85,6 +85,12 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             "the container engine is reached without TLS: whoever reaches its port rules its machine"
         );
     }
+    if args.network.shares_origin() {
+        tracing::warn!(
+            "all instances share the origin of this service, so that the pages of one can act as another: set \
+             SVC_INSTANCE_DOMAIN where people do not trust each other"
+        );
+    }
     let keys = keys(data, &store, &random).await?;
     let first_start_token = first_start(data, &store, &random)
         .map_err(|e| format!("the token for the first administrator: {e}"))?;

@@ -84,7 +84,7 @@ const DRIVEN: &[(&str, &str, &str)] = &[
     (
         "channels with releases, and drafts, of an app",
         "tests/releases.rs",
-        "an_app_has_releases_in_fifty_channels_and_a_hundred_drafts",
+        "an_app_has_releases_in_a_hundred_channels_and_a_hundred_drafts",
     ),
     (
         "notes of a release, in all languages",

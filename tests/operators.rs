@@ -233,12 +233,18 @@ fn readiness_does_not_say_where_the_engine_is() {
 }
 
 #[test]
-fn the_log_warns_of_an_engine_without_tls() {
-    for (host, warnings) in [("tcp://127.0.0.1:1", 1), ("unix:///nowhere/x.sock", 0)] {
-        let mut service = Service::start_with(&[("SVC_DOCKER_HOST", host)]);
+fn the_log_warns_of_settings_that_strangers_may_use() {
+    let docker = ("SVC_DOCKER_HOST", "tcp://127.0.0.1:1");
+    let public = ("SVC_PUBLIC_URL", "https://api.example.net");
+    let domain = ("SVC_INSTANCE_DOMAIN", "apps.example.net");
+    for (settings, warnings) in
+        [(vec![], [0, 0]), (vec![docker, public], [1, 1]), (vec![public, domain], [0, 0])]
+    {
+        let mut service = Service::start_with(&settings);
         service.stop();
-        let warned = service.log().matches("without TLS").count();
-        assert_eq!(warned, warnings, "{host}: {}", service.log());
+        let log = service.log();
+        let warned = ["without TLS", "share the origin"].map(|words| log.matches(words).count());
+        assert_eq!(warned, warnings, "{settings:?}: {log}");
     }
 }
 

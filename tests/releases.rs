@@ -312,7 +312,7 @@ fn drafts_and_failed_releases_are_deleted_and_free_what_they_held() {
 }
 
 #[test]
-fn an_app_has_releases_in_fifty_channels_and_a_hundred_drafts() {
+fn an_app_has_releases_in_a_hundred_channels_and_a_hundred_drafts() {
     let team = Team::new();
     let old = team.artifact("sample.apk");
     let new = team.service.upload(&team.ada, &team.app, "sample-1.5.0.apk", "1.5.0")["id"].clone();
@@ -321,23 +321,23 @@ fn an_app_has_releases_in_fifty_channels_and_a_hundred_drafts() {
         let why = answer.body["error"].as_str().unwrap();
         assert!(why.contains(words), "{why}");
     };
-    for n in 0..40 {
+    for n in 0..90 {
         team.create(&old, &format!("channel-{n}")).ok();
     }
     let answers = together(16, |caller| team.create(&old, &format!("channel.{caller}")));
     assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 10, "{answers:?}");
-    refused(team.create(&old, "another"), "in 50 channels");
+    refused(team.create(&old, "another"), "100 drafts");
+    let drafts: Vec<_> = team.releases(json!({"limit": 200}));
+    team.publish(&drafts[0]);
+    refused(team.create(&new, "another"), "in 100 channels");
     let release = json!({"channel": "another"});
     let brought = team.finalize(&team.ci, old.as_str().unwrap(), "sample.apk", &release);
-    refused(brought, "in 50 channels");
-    let channels: Vec<_> = team.releases(json!({"limit": 200}));
-    for release in &channels {
-        team.create(&new, release["channel"].as_str().unwrap()).ok();
-    }
-    refused(team.create(&new, "another"), "100 drafts");
-    team.publish(&channels[0]);
-    team.call("svc_deleteRelease", json!({"releaseId": channels[1]["id"]})).ok();
-    team.create(&old, channels[1]["channel"].as_str().unwrap()).ok();
+    refused(brought, "in 100 channels");
+    let channel = |n: usize| drafts[n]["channel"].as_str().unwrap();
+    team.create(&new, channel(0)).ok();
+    refused(team.create(&new, channel(1)), "100 drafts");
+    team.call("svc_deleteRelease", json!({"releaseId": drafts[1]["id"]})).ok();
+    team.create(&new, "another").ok();
     team.check();
 }
 

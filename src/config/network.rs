@@ -100,6 +100,12 @@ impl NetworkArgs {
         is_known.then(|| url.as_str().trim_end_matches('/').to_owned())
     }
 
+    /// Whether others reach the service, and all instances have the one origin of its address.
+    pub fn shares_origin(&self) -> bool {
+        let is_elsewhere = Url::parse(&self.api_url()).is_ok_and(|url| !is_local(&url));
+        self.instance_domain.is_none() && is_elsewhere
+    }
+
     /// The domain of instances. Its names have the scheme and the port of the service.
     pub fn instance_domain(&self) -> Result<Option<InstanceDomain>, String> {
         let Some(name) = &self.instance_domain else { return Ok(None) };

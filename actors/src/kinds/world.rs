@@ -126,6 +126,13 @@ impl World {
         Ok(world)
     }
 
+    /// Refuses work that brings so many bytes while the disk of the data directory or that of the engine is
+    /// nearly full.
+    pub fn check_room(&self, bytes: u64) -> Result<(), Fault> {
+        self.ports.machine.check_room(bytes)?;
+        self.engine_health.check_room(bytes)
+    }
+
     /// The turn to create a child of this parent, for whoever counts the children first. It must be
     /// held until the child exists.
     pub(crate) async fn creation(&self, parent: impl Id) -> Result<Turn<Ulid>, Fault> {

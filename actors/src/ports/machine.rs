@@ -19,7 +19,7 @@ pub trait Machine: Send + Sync {
 
 /// Whether the disk keeps a twentieth free, at least 128 MiB and at most 2 GiB, with so many bytes
 /// more. A disk of less than 256 MiB keeps half.
-fn has_room(disk: DiskUsage, bytes: u64) -> bool {
+pub(crate) fn has_room(disk: DiskUsage, bytes: u64) -> bool {
     let kept = (disk.bytes / 20).clamp(128 << 20, 2 << 30).min(disk.bytes / 2);
     disk.free_bytes.saturating_sub(bytes) >= kept
 }

@@ -1,31 +1,36 @@
 //! The owners of instances on an engine that fails on demand.
 
 use super::{
-    harness::{WITHIN, comes_to, fails_once, is_done_twice, pairs, run},
+    harness::{WITHIN, comes_to, fails_once, is_done_twice, pairs, run, run_by},
     scene, world,
 };
 use actix_rt::{Arbiter, System};
-use actors::kinds::{
-    hosting::{
-        instances::{Command, Creation, ForApp, Instance, Instances, metrics},
-        names,
-        templates::TemplateClaim,
+use actors::{
+    kinds::{
+        hosting::{
+            instances::{Command, Creation, ForApp, Instance, Instances, metrics, route},
+            names,
+            templates::TemplateClaim,
+        },
+        people::{
+            apps::App,
+            organizations::{self, Organizations},
+            projects::Projects,
+        },
+        world::World,
     },
-    people::{
-        apps::App,
-        organizations::{self, Organizations},
-        projects::Projects,
-    },
-    world::World,
+    ports::Ports,
 };
 use container_engine::{
-    Engine,
+    Disk, Engine,
     fake::{Fake, Operation},
 };
 use contract::{
-    InstanceId, ProjectId,
+    Fault, InstanceId, ProjectId,
+    authentication::Tier,
     instances::{InstanceState as S, Role},
     projects::{Project, ProjectState},
+    quotas::Quota,
 };
 use std::{sync::Arc, time::Instant};
 
@@ -255,6 +260,32 @@ fn two_hundred_instances_converge_after_a_start() {
     });
 }
 
+/// An engine that starts gives ports anew, so that the port of one instance may be that of another.
+#[test]
+fn no_request_goes_to_a_container_until_all_are_observed_after_the_engine_was_lost() {
+    run(|world, engine| async move {
+        let id = create(&world).await;
+        until(&world, id, S::Running, "at first").await;
+        let target = id.to_string();
+        let waits = async |routed: bool| {
+            let begun = Instant::now();
+            while route(&world, &target).is_ok() != routed {
+                assert!(begun.elapsed() < WITHIN, "routed: {routed}");
+                world::a_moment().await;
+            }
+        };
+        waits(true).await;
+        let mut looks = engine.hold(Operation::Inventory);
+        engine.disconnect();
+        waits(false).await;
+        engine.back_with_containers();
+        looks.reached(1).await;
+        assert!(matches!(route(&world, &target), Err(Fault::Unavailable(_))));
+        looks.release();
+        waits(true).await;
+    });
+}
+
 /// Containers and volume are removed while the instance is stopped, as `docker system prune` does it.
 #[test]
 fn an_instance_whose_volume_is_gone_starts_only_on_request() {
@@ -288,5 +319,25 @@ fn an_instance_whose_volume_is_gone_starts_only_on_request() {
         world.to::<Instances>(id).ask(without_data).await.unwrap();
         until(&world, id, S::Running, told).await;
         assert_eq!(engine.volumes(), [names::volume(id, Role::SqlDb)]);
+    });
+}
+
+/// What instances write is on the disk of the engine, which is not that of the service everywhere.
+#[test]
+fn while_the_disk_of_the_engine_is_nearly_full_an_organization_at_its_limit_is_stopped() {
+    let limited = |ports: Ports| {
+        let mut site = (*ports.site).clone();
+        site.quotas.set(Tier::Free, Quota::InstanceDisk, Some(200 << 20));
+        Ports { site: Arc::new(site), ..ports }
+    };
+    run_by(&world::clock(), limited, |world, engine| async move {
+        let id = create(&world).await;
+        until(&world, id, S::Running, "at first").await;
+        engine.set_volume_bytes(&engine.volumes()[0], 201 << 20);
+        engine.set_disk(Disk { bytes: 100 << 30, free: 1 << 30 });
+        until(&world, id, S::Stopped, "it holds more than its limit").await;
+        assert_eq!(world.check_room(0), Err(Fault::NoRoom));
+        engine.set_disk(Disk { bytes: 100 << 30, free: 50 << 30 });
+        comes_to::<Instances>(&world, id, "there is room", |_| world.check_room(0).is_ok()).await;
     });
 }

@@ -74,6 +74,16 @@ pub struct DiskUse {
     pub volumes: BTreeMap<String, Option<u64>>,
     /// What each container has written outside of these volumes, by its name. `None`: as above.
     pub containers: BTreeMap<String, Option<u64>>,
+    /// The disk that has the volumes; of several, the one with the least room. `None`: there are no volumes.
+    pub disk: Option<Disk>,
+}
+
+/// A disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    pub bytes: u64,
+    /// What programs without special rights may still write.
+    pub free: u64,
 }
 
 /// All objects that carry the labels, at one moment.

@@ -20,7 +20,7 @@ functions! {
     /// Create a release from verified artifacts of an app.
     ///
     /// If the channel already has a release of this version, add artifacts of other platforms with
-    /// `svc_updateRelease`. An app has releases in at most 50 channels, and at most 100 drafts. At
+    /// `svc_updateRelease`. An app has releases in at most 100 channels, and at most 100 drafts. At
     /// most 100 releases hold the same artifact.
     "svc_createRelease": CreateRelease {
         app_id: AppId,
@@ -34,7 +34,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate,
-        errors: [Exists "this channel has a release of this version", NotNow "an artifact is not verified, or the app has releases in 50 channels or 100 drafts"] }
+        errors: [Exists "this channel has a release of this version", NotNow "an artifact is not verified, or the app has releases in 100 channels or 100 drafts"] }
 
     /// Add artifacts to a release, or change its notes.
     ///

@@ -14,7 +14,7 @@ use crate::{
     runtime::resource::Row,
 };
 use container_engine::DiskUse;
-use contract::{Fault, InstanceId, OrganizationId, quotas::Quota};
+use contract::{Fault, InstanceId, OrganizationId, operators::DiskUsage, quotas::Quota};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -32,7 +32,7 @@ const ROUNDS_WHILE_FULL: u32 = 6;
 pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
     let mut waited = ROUNDS;
     loop {
-        let is_full = world.ports.machine.check_room(0).is_err();
+        let is_full = world.check_room(0).is_err();
         if waited >= if is_full { ROUNDS_WHILE_FULL } else { ROUNDS } {
             waited = 0;
             if let Err(fault) = measure(&world, is_full).await {
@@ -47,11 +47,17 @@ pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
 async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
     let all = instances(world)?;
     if all.is_empty() {
+        world.engine_health.set_disk(None);
         return Ok(());
     }
     let labels = names::of_installation(&world.ports.site.installation);
     let held = match world.ports.engine.disk_use(&labels).await {
-        Ok(found) => by_instance(&found),
+        Ok(found) => {
+            let disk =
+                found.disk.map(|disk| DiskUsage { bytes: disk.bytes, free_bytes: disk.free });
+            world.engine_health.set_disk(disk);
+            by_instance(&found)
+        }
         // A disk without room for one more container is judged by the last figures.
         Err(error) if is_full => {
             tracing::warn!(%error, "it is not known what instances hold on the disk");
@@ -59,6 +65,7 @@ async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
         }
         Err(error) => return Err(Fault::NotNow(error.to_string())),
     };
+    let is_full = is_full || world.check_room(0).is_err();
     let mut organizations: BTreeMap<OrganizationId, Vec<Measured>> = BTreeMap::new();
     for (id, seen) in &all {
         let sum = held.get(id).copied().unwrap_or_default();

@@ -49,7 +49,7 @@ impl Serves<TriggerDockerBuild> for Platform {
                 "is unknown: give source.dockerfile",
             ));
         }
-        self.world.ports.machine.check_room(0)?;
+        self.world.check_room(0)?;
         let found = self.world.store.get::<Images>(&p.image_id)?;
         let image = found.ok_or(Fault::NotFound("image"))?.state.clone();
         if image.versions.iter().any(|known| known.version == p.version) {

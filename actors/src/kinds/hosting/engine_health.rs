@@ -1,7 +1,8 @@
 //! The health of the container engine, as the instance reconciler last found it.
 
+use crate::ports::machine::has_room;
 use container_engine::{About, EngineError};
-use contract::Timestamp;
+use contract::{Fault, Timestamp, operators::DiskUsage};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -38,6 +39,8 @@ pub struct EngineStatus {
     pub orphans: u64,
     /// What the engine last said about itself and its machine.
     pub about: Option<About>,
+    /// The disk of the engine's machine that has the volumes of instances, as measured last.
+    pub disk: Option<DiskUsage>,
     /// How many times an instance at rest differed from its record since the start.
     pub drift: u64,
 }
@@ -88,6 +91,18 @@ impl EngineHealth {
 
     pub(crate) fn set_about(&self, about: About) {
         self.lock().about = Some(about);
+    }
+
+    pub(crate) fn set_disk(&self, disk: Option<DiskUsage>) {
+        self.lock().disk = disk;
+    }
+
+    /// Refuses work that brings so many bytes while the disk of the engine's machine is nearly full.
+    pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Fault> {
+        match self.lock().disk {
+            Some(disk) if !has_room(disk, bytes) => Err(Fault::NoRoom),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn set_reachable(&self) {

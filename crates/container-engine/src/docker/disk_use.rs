@@ -15,7 +15,7 @@ use super::{
     },
     objects, view,
 };
-use crate::{DiskUse, EngineError, Labels};
+use crate::{Disk, DiskUse, EngineError, Labels};
 use bollard::{
     models::{ContainerCreateBody, ContainerSummary, HostConfig, Mount, MountType, Volume},
     query_parameters::{InspectContainerOptionsBuilder, ListContainersOptionsBuilder},
@@ -38,9 +38,12 @@ const MEMORY: i64 = 128 << 20;
 const FOLDERS: &str = "/volumes";
 /// The last line of the program.
 const END: &str = "end";
-/// Reads each folder that is an argument for so many seconds at most, and runs until its input ends. Each has
-/// its own `du`: one for all would remember every file.
-const SCRIPT: &str = r#"{ for folder; do timeout "$0" du -s --block-size=1 -- "$folder"; done; echo end; } &
+/// Tells of the disk of each folder that is an argument, reads the folder for so many seconds at most, and runs
+/// until its input ends. Each has its own `du`: one for all would remember every file.
+const SCRIPT: &str = r#"{ for folder; do
+    stat --file-system --format "disk %a %b %S" -- "$folder"
+    timeout "$0" du -s --block-size=1 -- "$folder"
+done; echo end; } &
 exec cat >/dev/null"#;
 
 /// A container, what it has written outside of volumes, and its volumes. `None`: it is not known how much.
@@ -65,8 +68,22 @@ enum Holder {
     Container(String),
 }
 
-/// Folders with what they hold, in bytes. `None`: they could not be read in time.
-type Held = Vec<(Holder, Option<u64>)>;
+/// What was read of folders.
+#[derive(Debug, Default)]
+struct Held {
+    /// What each holds, in bytes. `None`: it could not be read in time.
+    folders: Vec<(Holder, Option<u64>)>,
+    /// The disk of the folders, or the fullest of several.
+    disk: Option<Disk>,
+}
+
+impl Held {
+    fn and(mut self, other: Held) -> Held {
+        self.folders.extend(other.folders);
+        self.disk = self.disk.into_iter().chain(other.disk).min_by_key(|disk| disk.free);
+        self
+    }
+}
 
 pub(super) async fn disk_use(docker: &Docker, labels: &Labels) -> Result<DiskUse, EngineError> {
     let _one_at_a_time = docker.measuring.lock().await;
@@ -75,7 +92,9 @@ pub(super) async fn disk_use(docker: &Docker, labels: &Labels) -> Result<DiskUse
     let folders = folders(&writers, volumes, labels);
     let written = writers.into_iter().map(|writer| (writer.name, writer.bytes)).collect();
     let mut found = DiskUse { containers: written, ..DiskUse::default() };
-    for (of, bytes) in held(&docker.helpers, labels, &folders).await? {
+    let held = held(&docker.helpers, labels, &folders).await?;
+    found.disk = held.disk;
+    for (of, bytes) in held.folders {
         match of {
             Holder::Volume(name) => drop(found.volumes.insert(name, bytes)),
             Holder::Container(name) => {
@@ -155,13 +174,13 @@ fn folders(writers: &[Writer], volumes: Vec<Volume>, labels: &Labels) -> Vec<Fol
 /// What folders hold.
 async fn held(helpers: &Helpers, labels: &Labels, folders: &[Folder]) -> Result<Held, EngineError> {
     if folders.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Held::default());
     }
     let image = helpers.image(None).await?;
     tether::remove_others(helpers, &own(labels)).await?;
-    let mut held = Vec::new();
+    let mut held = Held::default();
     for batch in folders.chunks(TOGETHER) {
-        held.extend(read(helpers, &image, labels, batch).await?);
+        held = held.and(read(helpers, &image, labels, batch).await?);
     }
     Ok(held)
 }
@@ -180,13 +199,13 @@ async fn read(
     labels: &Labels,
     batch: &[Folder],
 ) -> Result<Held, EngineError> {
-    let (mut held, mut batches) = (Vec::new(), vec![batch.to_vec()]);
+    let (mut held, mut batches) = (Held::default(), vec![batch.to_vec()]);
     while let Some(mut batch) = batches.pop() {
         if batch.is_empty() {
             continue;
         }
         match Tethered::start(helpers, image, body(image, labels, &batch), None).await {
-            Ok(reader) => held.extend(said(reader, batch).await?),
+            Ok(reader) => held = held.and(said(reader, batch).await?),
             Err(EngineError::Unreachable(why)) => return Err(EngineError::Unreachable(why)),
             Err(_) => {
                 let there = objects::volumes(&helpers.daemon, &Labels::new()).await?;
@@ -195,7 +214,7 @@ async fn read(
                 if batch.len() < all {
                     batches.push(batch);
                 } else if let [folder] = &batch[..] {
-                    held.push((folder.of.clone(), None));
+                    held.folders.push((folder.of.clone(), None));
                 } else {
                     batches.push(batch.split_off(all / 2));
                     batches.push(batch);
@@ -213,8 +232,8 @@ async fn said(mut reader: Tethered, batch: Vec<Folder>) -> Result<Held, EngineEr
     Ok(sizes(&said?, batch))
 }
 
-/// Reads lines with the bytes of a folder, a tab, and where it is in the container. A folder without a line
-/// could not be read in time.
+/// Reads lines with the bytes of a folder, a tab, and where it is in the container, and lines with the free
+/// blocks of a disk, all blocks, and the size of each. A folder without a line could not be read in time.
 fn sizes(said: &str, batch: Vec<Folder>) -> Held {
     let size = |line: &str| {
         let (bytes, path) = line.split_once('\t')?;
@@ -223,7 +242,16 @@ fn sizes(said: &str, batch: Vec<Folder>) -> Held {
     };
     let sizes: HashMap<usize, u64> = said.lines().filter_map(size).collect();
     let folders = batch.into_iter().enumerate();
-    folders.map(|(number, folder)| (folder.of, sizes.get(&number).copied())).collect()
+    let size = |(number, folder): (usize, Folder)| (folder.of, sizes.get(&number).copied());
+    let disk = said.lines().filter_map(disk).min_by_key(|disk| disk.free);
+    Held { folders: folders.map(size).collect(), disk }
+}
+
+fn disk(line: &str) -> Option<Disk> {
+    let mut numbers = line.strip_prefix("disk ")?.split(' ').map(str::parse::<u64>);
+    let mut next = || numbers.next()?.ok();
+    let (free, all, size) = (next()?, next()?, next()?);
+    Some(Disk { bytes: all.checked_mul(size)?, free: free.checked_mul(size)? })
 }
 
 fn place(number: usize) -> String {
@@ -266,7 +294,7 @@ mod tests {
     #[test]
     fn each_folder_has_its_bytes_and_one_that_was_not_read_is_not_known() {
         let sizes = |said: &str| {
-            let held = sizes(said, batch(&["a", "b", "c"])).into_iter();
+            let held = sizes(said, batch(&["a", "b", "c"])).folders.into_iter();
             held.map(|(_, bytes)| bytes).collect::<Vec<_>>()
         };
         assert_eq!(
@@ -275,6 +303,16 @@ mod tests {
         );
         for other in ["", "4096\t/volumes/9\n", "4096\t/volumes\n", "4k\t/volumes/0\n", "4096\n"] {
             assert_eq!(sizes(other), [None; 3], "{other}");
+        }
+    }
+
+    #[test]
+    fn of_several_disks_the_fullest_counts() {
+        let disk = |said: &str| super::sizes(said, batch(&["a"])).disk;
+        let said = "disk 100 200 4096\n4096\t/volumes/0\ndisk 5 1000 4096\n";
+        assert_eq!(disk(said), Some(Disk { bytes: 1000 << 12, free: 5 << 12 }));
+        for other in ["", "disk", "disk 1 2", "disk a b c", "4096\t/volumes/0\n"] {
+            assert_eq!(disk(other), None, "{other}");
         }
     }
 

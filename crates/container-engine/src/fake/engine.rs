@@ -18,7 +18,7 @@ use bytes::Bytes;
 use contract::Timestamp;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use std::{io, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, io, net::SocketAddr, time::Duration};
 use tokio::sync::mpsc::unbounded_channel;
 
 #[async_trait]
@@ -264,8 +264,11 @@ fn usage(model: &Model, name: &str) -> Option<Usage> {
 fn disk_use(model: &Model, labels: &Labels) -> DiskUse {
     let volumes = model.volumes.iter().filter(|(_, volume)| carries(&volume.labels, labels));
     let made = model.containers.iter().filter(|(_, made)| carries(&made.container.labels, labels));
+    let volumes: BTreeMap<_, _> =
+        volumes.map(|(name, volume)| (name.clone(), Some(volume.bytes))).collect();
     DiskUse {
-        volumes: volumes.map(|(name, volume)| (name.clone(), Some(volume.bytes))).collect(),
+        disk: (!volumes.is_empty()).then_some(model.disk),
+        volumes,
         containers: made.map(|(name, made)| (name.clone(), Some(made.written))).collect(),
     }
 }

@@ -14,7 +14,8 @@ pub use script::{
 };
 
 use crate::{
-    Container, ContainerSpec, EngineError, Health, Image, Labels, LogLine, RegistryLogin, Stream,
+    Container, ContainerSpec, Disk, EngineError, Health, Image, Labels, LogLine, RegistryLogin,
+    Stream,
 };
 use contract::Timestamp;
 use images::digest;
@@ -210,6 +211,11 @@ impl Fake {
                 volume.bytes = bytes;
             }
         });
+    }
+
+    /// Sets the disk that has the volumes.
+    pub fn set_disk(&self, disk: Disk) {
+        self.with(|model| model.disk = disk);
     }
 
     /// Sets the bytes that a container has written outside of volumes.

@@ -5,8 +5,8 @@ use super::{
     script::{Behaviour, BuildCall, BuildScript, ExecCall, Execution, Life, Script, Wellness},
 };
 use crate::{
-    Container, ContainerSpec, EngineError, Event, Happening, Health, Image, Labels, LogLine, Phase,
-    RegistryLogin,
+    Container, ContainerSpec, Disk, EngineError, Event, Happening, Health, Image, Labels, LogLine,
+    Phase, RegistryLogin,
 };
 use contract::Timestamp;
 use std::{collections::BTreeMap, sync::Arc};
@@ -39,6 +39,8 @@ pub(super) struct Model {
     pub executions: Vec<Execution>,
     pub happened: Vec<Event>,
     pub listeners: Vec<Listener>,
+    /// The disk that has the volumes.
+    pub disk: Disk,
     made: u64,
     ports: u16,
 }
@@ -90,6 +92,7 @@ impl Model {
             executions: Vec::new(),
             happened: Vec::new(),
             listeners: Vec::new(),
+            disk: Disk { bytes: 1 << 40, free: 1 << 39 },
             made: 0,
             ports: 0,
         }

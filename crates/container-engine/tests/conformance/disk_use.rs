@@ -41,6 +41,7 @@ pub async fn what_is_written_is_counted_until_it_is_removed(bench: &dyn Bench) {
         assert_eq!((held.volumes.len(), held.containers.len()), (1, 1), "{held:?}");
         assert!(is_about(held.volumes[&volume], 8), "{held:?}");
         assert!(is_about(held.containers[&spec.name], 3), "{held:?}");
+        assert!(held.disk.is_some_and(|disk| disk.bytes > disk.free), "{held:?}");
     }
 
     engine.remove_container(&spec.name).await.unwrap();

@@ -11,7 +11,7 @@ use crate::{
 use contract::{AppId, Channel, Fault, releases::ReleaseState};
 
 /// In how many channels an app may have releases.
-const MOST_CHANNELS: usize = 50;
+const MOST_CHANNELS: usize = 100;
 /// How many releases of an app may be drafts.
 const MOST_DRAFTS: usize = 100;
 

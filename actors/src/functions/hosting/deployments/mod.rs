@@ -195,7 +195,7 @@ impl Serves<TriggerDeployment> for Platform {
             return Err(Fault::Invalid(vec![problem]));
         }
         Env::check_bytes("source.buildArgs", p.source.build_args.bytes())?;
-        self.world.ports.machine.check_room(0)?;
+        self.world.check_room(0)?;
         if p.source.git.is_some() || p.source.folder.is_some() {
             let (organization, _) = cx.ancestry.organization()?;
             quotas::check(&self.world, organization)?;

@@ -60,7 +60,7 @@ pub(super) fn creation(
     let version = current.ok_or(Fault::NotFound("version of this template"))?;
     let resources = new.resources.unwrap_or_default();
     check_resources(&platform.world, resources)?;
-    platform.world.ports.machine.check_room(UNMEASURED_BYTES)?;
+    platform.world.check_room(UNMEASURED_BYTES)?;
     let (app_id, app) = app_for(cx, &new)?;
     let mut images = BTreeMap::new();
     let mut services = Vec::new();

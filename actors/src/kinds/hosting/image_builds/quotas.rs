@@ -16,7 +16,7 @@ use crate::{
         store::Store,
     },
 };
-use container_engine::{EngineError, Image};
+use container_engine::EngineError;
 use contract::{AppId, Fault, OrganizationId, Timestamp, quotas::Quota};
 use serde::{Deserialize, Serialize};
 use store::Merge;
@@ -107,7 +107,7 @@ pub async fn measure_images(world: &World, app: AppId) -> Result<(), EngineError
     let mut labels = names::of_installation(&world.ports.site.installation);
     labels.insert(APP.to_owned(), app.to_string());
     let images = world.ports.engine.images(&labels).await?;
-    tell(world, app, images.iter().map(|image: &Image| image.size).sum()).await;
+    tell(world, app, images.iter().map(|image| image.size).sum()).await;
     Ok(())
 }
 
