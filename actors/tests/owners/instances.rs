@@ -262,7 +262,7 @@ fn two_hundred_instances_converge_after_a_start() {
 
 /// An engine that starts gives ports anew, so that the port of one instance may be that of another.
 #[test]
-fn no_request_goes_to_a_container_until_all_are_observed_after_the_engine_was_lost() {
+fn no_request_goes_to_a_container_until_all_are_observed_after_the_engine_was_away() {
     run(|world, engine| async move {
         let id = create(&world).await;
         until(&world, id, S::Running, "at first").await;
@@ -277,8 +277,12 @@ fn no_request_goes_to_a_container_until_all_are_observed_after_the_engine_was_lo
         waits(true).await;
         let mut looks = engine.hold(Operation::Inventory);
         engine.disconnect();
-        waits(false).await;
+        while !world.engine_health.status().lost {
+            world::a_moment().await;
+        }
+        assert!(route(&world, &target).is_ok(), "nothing starts there");
         engine.back_with_containers();
+        waits(false).await;
         looks.reached(1).await;
         assert!(matches!(route(&world, &target), Err(Fault::Unavailable(_))));
         looks.release();

@@ -74,6 +74,7 @@ files! {
     "decisions/0020-kinds-do-not-know-their-callers.md",
     "decisions/0021-walls-are-rules-of-the-machine.md",
     "decisions/0022-disk-is-measured-after-it-is-written.md",
+    "decisions/0023-a-tenant-is-an-account.md",
     "TESTING.md",
     "PERFORMANCE.md",
     "RELEASING.md",

@@ -240,14 +240,14 @@ async fn listen(world: Arc<World>) {
         let since = world.ports.clock.now();
         match world.ports.engine.events(&labels, since).await {
             Ok(mut events) => {
-                world.engine_health.set_heard();
+                world.engine_health.set_back();
                 while let Some(Ok(event)) = events.next().await {
                     let owner = event.labels.get(names::INSTANCE);
                     if let Some(id) = owner.and_then(|id| id.parse().ok()) {
                         notify(&world, id, Vec::new()).await;
                     }
                 }
-                world.engine_health.set_unobserved();
+                world.engine_health.set_lost();
             }
             Err(e) => world.engine_health.set_unreachable(&e, world.ports.clock.now()),
         }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub struct EngineHealth {
     status: Mutex<EngineStatus>,
-    /// Told when the engine answers again and nobody has observed its containers yet.
+    /// Told when the engine is back and nobody has observed its containers yet.
     is_back: Notify,
 }
 
@@ -29,9 +29,12 @@ pub enum Egress {
 pub struct EngineStatus {
     /// Whether the first round has ended or found the engine unreachable.
     pub checked: bool,
-    /// Whether a round has observed all containers since the start, or since the engine was lost. Only then
+    /// Whether a round has observed all containers since the start, and since the engine came back. Only then
     /// are the ports in the records right: an engine that starts gives them anew.
     pub observed_all: bool,
+    /// Whether the engine told of its events, and does so no longer. Until it is back, nothing starts there, so
+    /// the ports are right still.
+    pub lost: bool,
     /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
     pub egress: Egress,
@@ -72,14 +75,17 @@ impl EngineHealth {
         status.unreachable = Some((since, why.to_string()));
     }
 
-    /// The engine may start anew. Until all containers are observed again, no request goes to one.
-    pub(crate) fn set_unobserved(&self) {
-        self.lock().observed_all = false;
+    /// The engine tells of its events no longer.
+    pub(crate) fn set_lost(&self) {
+        self.lock().lost = true;
     }
 
-    /// The engine tells of its events again.
-    pub(crate) fn set_heard(&self) {
-        if !self.has_observed_all() {
+    /// A container is about to be started, or the engine tells of its events. If it was lost, it is back: until
+    /// all containers are observed again, no request goes to one.
+    pub(crate) fn set_back(&self) {
+        let mut status = self.lock();
+        if std::mem::take(&mut status.lost) {
+            status.observed_all = false;
             self.is_back.notify_one();
         }
     }

@@ -175,6 +175,8 @@ impl Executor<'_> {
         if matches!(done, Done::Building(..)) {
             return Ok(done);
         }
+        // The engine was asked just now, so it is there. The new container may get the port of another one.
+        self.world.engine_health.set_back();
         match engine.start(&name).await {
             // The network or volume was removed from outside and created anew. The container still
             // refers to the old one, so it is created anew as well.
