@@ -133,6 +133,8 @@ impl Writer<'_> {
                         progress.close();
                         return (counted, Some(Fault::OverQuota(why)));
                     }
+                    // It may have been written.
+                    Err(Fault::Uncertain) => counted = offset,
                     // A later count covers the same bytes.
                     Err(_) => {}
                 }

@@ -1,7 +1,7 @@
 //! Removes unused build cache and the images that deployments built and nothing needs.
 //!
 //! An image stays if it is one of the last five that served a service, if a deployment in a queue
-//! uses it, or if it is younger than an hour. Of an organization whose images are as large as its quota
+//! uses it, or if it is younger than ten minutes. Of an organization whose images are as large as its quota
 //! allows, only the last that served stays. Images that no deployment built always stay.
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     runtime::{resource::Row, store::Store},
 };
 use container_engine::{EngineError, Image};
-use contract::{AppId, DeploymentId, Fault, quotas::Quota};
+use contract::{AppId, DeploymentId, Fault, OrganizationId, quotas::Quota};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -35,7 +35,7 @@ const STAY: usize = 5;
 /// How many stay where there is no room for more.
 const STAY_WITHOUT_ROOM: usize = 1;
 /// A record may not name a younger image yet.
-const YOUNG: Duration = Duration::from_secs(3600);
+const YOUNG: Duration = Duration::from_secs(600);
 /// What builds leave for the next ones goes after this time, so that base images are fetched anew.
 const CACHES_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -98,13 +98,13 @@ fn changed(world: &World, images: &[Image]) -> Result<Vec<(AppId, u64)>, Fault> 
 
 /// The images of the deployments that served each service last, and of those in its queue.
 fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
-    let (store, mut pinned) = (&world.store, BTreeSet::new());
+    let (store, mut pinned, mut known) = (&world.store, BTreeSet::new(), BTreeMap::new());
     for found in store.newest::<Instances>(&InstanceIndex::All, None) {
         let (id, instance) = found?;
-        let organization = Instances::organization(&id, &instance.state, store)?;
-        let left = |organization| usage::left(world, organization, Quota::ImageBytes);
-        let left = organization.map(left).transpose()?.flatten();
-        let most = if left == Some(0) { STAY_WITHOUT_ROOM } else { STAY };
+        let most = match Instances::organization(&id, &instance.state, store)? {
+            Some(organization) if !has_room(world, &mut known, organization)? => STAY_WITHOUT_ROOM,
+            _ => STAY,
+        };
         for service in DeploymentHistory::keys(id) {
             let served = store.get_or_empty::<DeploymentHistory>(&service)?;
             let mut stay = BTreeSet::new();
@@ -121,6 +121,20 @@ fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
         }
     }
     Ok(pinned)
+}
+
+/// Whether an organization may have more images, which is `known` if it was asked before.
+fn has_room(
+    world: &World,
+    known: &mut BTreeMap<OrganizationId, bool>,
+    organization: OrganizationId,
+) -> Result<bool, Fault> {
+    if let Some(has_room) = known.get(&organization) {
+        return Ok(*has_room);
+    }
+    let has_room = usage::left(world, organization, Quota::ImageBytes)? != Some(0);
+    known.insert(organization, has_room);
+    Ok(has_room)
 }
 
 fn image_of(store: &Store, id: DeploymentId) -> Result<Option<String>, Fault> {

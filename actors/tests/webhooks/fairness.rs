@@ -12,6 +12,7 @@ use actors::{
                 outbox::{OutboxIndex, Outgoing},
             },
         },
+        people::tenant::tenant_of,
     },
     runtime::{
         entries::Deadline,
@@ -255,6 +256,22 @@ fn an_organization_whose_receivers_never_answer_leaves_requests_to_others() {
         };
         tokio::time::timeout(Duration::from_secs(20), passing).await.unwrap();
         assert_eq!(receiver.got(A).len(), 64, "requests of one organization that are under way");
+    });
+}
+
+#[test]
+fn the_organizations_of_one_account_are_one_tenant() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let receiver = Receiver::new(&clock);
+    life(folder.path(), (&clock, &receiver), async |world| {
+        let (ada, bob) = (UserId::of(Ulid(901)), UserId::of(Ulid(902)));
+        let tenant = async |id: u128, owner| {
+            let id = OrganizationId::of(Ulid(id));
+            world.organization(id, owner).await;
+            tenant_of(&world.platform.world.store, id).unwrap()
+        };
+        assert_eq!(tenant(911, ada).await, tenant(912, ada).await);
+        assert_ne!(tenant(913, ada).await, tenant(914, bob).await);
     });
 }
 

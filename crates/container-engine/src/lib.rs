@@ -86,6 +86,11 @@ pub struct Disk {
     pub free: u64,
 }
 
+impl Disk {
+    /// A disk of which only that is known that nothing can be written.
+    pub const FULL: Disk = Disk { bytes: u64::MAX, free: 0 };
+}
+
 /// All objects that carry the labels, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inventory {

@@ -85,8 +85,9 @@ macro_rules! quotas {
 }
 
 quotas! {
-    /// The organizations that the owner of a personal organization made, without the personal one.
-    Organizations "organizations" Count "organizations of one owner";
+    /// The organizations that the owner of a personal organization made, without the personal one. Others do not
+    /// have it.
+    Organizations "organizations" Count "organizations";
     /// Projects.
     Projects "projects" Count "projects";
     /// Apps.

@@ -55,7 +55,10 @@ async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
         Ok(found) => {
             let disk =
                 found.disk.map(|disk| DiskUsage { bytes: disk.bytes, free_bytes: disk.free });
-            world.engine_health.set_disk(disk);
+            // Where no volume could be read, the last figures hold.
+            if disk.is_some() || found.volumes.is_empty() {
+                world.engine_health.set_disk(disk);
+            }
             by_instance(&found)
         }
         // A disk without room for one more container is judged by the last figures.

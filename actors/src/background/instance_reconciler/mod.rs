@@ -48,7 +48,7 @@ impl Default for Intervals {
         Intervals {
             round: Duration::from_secs(10),
             sample: Duration::from_secs(60),
-            prune: Duration::from_secs(3600),
+            prune: Duration::from_secs(600),
         }
     }
 }
@@ -112,7 +112,7 @@ async fn round(
     sample: Option<&LastReadings>,
 ) -> drift::Failures {
     let labels = names::of_installation(&world.ports.site.installation);
-    let now = world.ports.clock.now();
+    let (now, returns) = (world.ports.clock.now(), world.engine_health.status().returns);
     let inventory = match world.ports.engine.inventory(&labels).await {
         Ok(inventory) => inventory,
         Err(e) => {
@@ -142,10 +142,6 @@ async fn round(
     let mut drifted: HashMap<InstanceId, Vec<Role>> = at_rest
         .filter_map(|(id, seen)| Some((*id, drift::drift(*id, &seen.state, &containers)?)))
         .collect();
-    let (failures, changed) = drift::check_health(world, &instances, failures).await;
-    for id in changed {
-        drifted.entry(id).or_default();
-    }
     if !world.engine_health.has_observed_all() {
         let busy = instances.iter().filter(|(_, seen)| seen.pending().is_some());
         drifted.extend(busy.filter_map(|(id, seen)| {
@@ -153,10 +149,19 @@ async fn round(
             (!lost.is_empty()).then_some((*id, lost))
         }));
     }
+    let mut all_know = true;
     for (id, lost) in &drifted {
-        notify(world, *id, lost.clone()).await;
+        all_know &= notify(world, *id, lost.clone()).await;
     }
-    world.engine_health.set_observed_all(drifted.len() as u64);
+    if all_know {
+        world.engine_health.set_observed_all(returns);
+    }
+    let (failures, mut changed) = drift::check_health(world, &instances, failures).await;
+    changed.retain(|id| !drifted.contains_key(id));
+    for id in &changed {
+        notify(world, *id, Vec::new()).await;
+    }
+    world.engine_health.count_drift((drifted.len() + changed.len()) as u64);
     orphans::remove_orphans(world, &inventory, &instances, now).await;
     orphans::remove_restore_checks(world, &inventory).await;
     advise::tell_news(world, &instances).await;
@@ -170,9 +175,15 @@ fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
     world.store.newest(&InstanceIndex::All, None).collect()
 }
 
-async fn notify(world: &World, id: InstanceId, lost: Vec<Role>) {
-    if let Err(fault) = world.to::<Instances>(id).ask_if_there(Command::Observe { lost }).await {
-        tracing::warn!(%id, error = %fault, "an instance was not told to reconcile");
+/// Tells an instance to reconcile. Returns whether it knows which of its services are `lost`.
+async fn notify(world: &World, id: InstanceId, lost: Vec<Role>) -> bool {
+    let is_lost = !lost.is_empty();
+    match world.to::<Instances>(id).ask_if_there(Command::Observe { lost }).await {
+        Ok(_) => true,
+        Err(fault) => {
+            tracing::warn!(%id, error = %fault, "an instance was not told to reconcile");
+            !is_lost
+        }
     }
 }
 
@@ -249,7 +260,10 @@ async fn listen(world: Arc<World>) {
                 }
                 world.engine_health.set_lost();
             }
-            Err(e) => world.engine_health.set_unreachable(&e, world.ports.clock.now()),
+            Err(e) => {
+                world.engine_health.set_unreachable(&e, world.ports.clock.now());
+                world.engine_health.set_lost();
+            }
         }
         world.ports.clock.sleep(RECONNECT).await;
     }

@@ -67,6 +67,8 @@ impl Platform {
     /// What an organization uses of each quota.
     fn quotas(&self, organization: OrganizationId, now: Timestamp) -> Result<Vec<QuotaUse>, Fault> {
         let tier = tier(&self.world.store, organization)?;
+        let is_personal = is_personal(&self.world, organization)?;
+        let has = |quota: &&Quota| is_personal || **quota != Quota::Organizations;
         let of = |quota: &Quota| {
             Ok(QuotaUse {
                 quota: *quota,
@@ -75,7 +77,7 @@ impl Platform {
                 limit: self.world.ports.site.quotas.limit(tier, *quota),
             })
         };
-        Quota::ALL.iter().map(of).collect()
+        Quota::ALL.iter().filter(has).map(of).collect()
     }
 
     /// What an organization uses of a quota.
@@ -88,6 +90,10 @@ impl Platform {
             _ => usage(store, id)?.of(quota),
         })
     }
+}
+
+fn is_personal(world: &World, id: OrganizationId) -> Result<bool, Fault> {
+    Ok(world.store.get::<Organizations>(&id)?.is_some_and(|found| found.personal))
 }
 
 /// How many organizations the owner of a personal organization made. Others count none.

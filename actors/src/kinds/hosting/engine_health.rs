@@ -35,6 +35,8 @@ pub struct EngineStatus {
     /// Whether the engine told of its events, and does so no longer. Until it is back, nothing starts there, so
     /// the ports are right still.
     pub lost: bool,
+    /// How often the engine came back.
+    pub returns: u64,
     /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
     pub egress: Egress,
@@ -44,7 +46,7 @@ pub struct EngineStatus {
     pub about: Option<About>,
     /// The disk of the engine's machine that has the volumes of instances, as measured last.
     pub disk: Option<DiskUsage>,
-    /// How many times an instance at rest differed from its record since the start.
+    /// How many times an instance differed from its record since the start.
     pub drift: u64,
 }
 
@@ -86,6 +88,7 @@ impl EngineHealth {
         let mut status = self.lock();
         if std::mem::take(&mut status.lost) {
             status.observed_all = false;
+            status.returns += 1;
             self.is_back.notify_one();
         }
     }
@@ -141,13 +144,40 @@ impl EngineHealth {
         status.egress = egress;
     }
 
-    pub(crate) fn set_observed_all(&self, drifted: u64) {
+    /// A round has observed all containers, and told every instance what it has to know. What it saw counts only
+    /// if the engine has not come back since (`returns`).
+    pub(crate) fn set_observed_all(&self, returns: u64) {
         let mut status = self.lock();
-        (status.checked, status.observed_all) = (true, true);
-        status.drift += drifted;
+        status.checked = true;
+        status.observed_all |= status.returns == returns;
+    }
+
+    pub(crate) fn count_drift(&self, drifted: u64) {
+        self.lock().drift += drifted;
     }
 
     pub(crate) fn set_orphans(&self, count: u64) {
         self.lock().orphans = count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_before_the_engine_came_back_does_not_count() {
+        let health = EngineHealth::default();
+        let before = health.status().returns;
+        health.set_observed_all(before);
+        health.set_lost();
+        assert!(health.has_observed_all(), "nothing starts while it is away");
+        health.set_back();
+        assert!(!health.has_observed_all());
+        health.set_observed_all(before);
+        assert!(!health.has_observed_all(), "that round began too early");
+        health.set_observed_all(health.status().returns);
+        health.set_back();
+        assert!(health.has_observed_all(), "it was not lost again");
     }
 }

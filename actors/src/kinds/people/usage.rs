@@ -29,7 +29,7 @@ use store::{Change, Merge};
 use ulid::Ulid;
 
 /// What counts changed since this version of the usage: a start counts everything again.
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 /// The key of [`VERSION`] beside those of the kinds' indexes.
 const COUNTED: &str = "usage";
 
@@ -118,11 +118,14 @@ fn of_organization(quota: Quota, (used, limit): (u64, u64), tier: Tier, needs: &
         // Without its data, a deleted one holds as much as before.
         Quota::InstanceDisk => "delete an instance with its data first",
         Quota::BuildMinutes => "wait for the next month",
-        Quota::ImageBytes => "wait an hour, since images that serve no longer are removed then",
+        Quota::ImageBytes => {
+            "wait twenty minutes, in which images that serve no longer are removed, or delete an instance"
+        }
         _ => "delete some first",
     };
+    let whose = if quota == Quota::Organizations { "you made" } else { "this organization uses" };
     format!(
-        "this organization uses {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; {less}, or \
+        "{whose} {used} of {limit} {noun} (quota {name} of the tier {tier}){needs}; {less}, or \
          ask an operator for a higher tier"
     )
 }

@@ -36,6 +36,8 @@ const LIST_WITHIN: Duration = Duration::from_secs(120);
 const MEMORY: i64 = 128 << 20;
 /// Where the folders are, each under a number.
 const FOLDERS: &str = "/volumes";
+/// How the daemon says that its disk has no room for one more container.
+const NO_SPACE: &str = "no space left on device";
 /// The last line of the program.
 const END: &str = "end";
 /// Tells of the disk of each folder that is an argument, reads the folder for so many seconds at most, and runs
@@ -207,6 +209,10 @@ async fn read(
         match Tethered::start(helpers, image, body(image, labels, &batch), None).await {
             Ok(reader) => held = held.and(said(reader, batch).await?),
             Err(EngineError::Unreachable(why)) => return Err(EngineError::Unreachable(why)),
+            Err(EngineError::Refused(why)) if why.contains(NO_SPACE) => {
+                let unread = batch.into_iter().map(|folder| (folder.of, None)).collect();
+                held = held.and(Held { folders: unread, disk: Some(Disk::FULL) });
+            }
             Err(_) => {
                 let there = objects::volumes(&helpers.daemon, &Labels::new()).await?;
                 let all = batch.len();

@@ -278,13 +278,12 @@ impl Serves<ReportBuild> for Platform {
             return Err(Fault::invalid("lines", format!("must list at most {MOST_LINES}")));
         }
         let (organization, _) = cx.ancestry.organization()?;
-        let left = usage::left(&self.world, organization, Quota::LogBytes)?.unwrap_or(u64::MAX);
-        let is_full = self.world.ports.machine.check_room(0).is_err();
+        let room = usage::left(&self.world, organization, Quota::LogBytes)?;
         let command = Command::Report {
             runner: runner(self, &p.runner),
             from: p.from,
             lines: p.lines.into_iter().map(cut).collect(),
-            room: if is_full { 0 } else { left },
+            room: room.unwrap_or(u64::MAX),
             key: self.world.ports.random.id(cx.now),
         };
         // Reports are too frequent for the audit log.

@@ -101,6 +101,7 @@ impl Serves<CreateOrganization> for Platform {
         let id: OrganizationId = self.world.ports.random.id(cx.now);
         let owner = cx.user()?.id;
         let _turn = self.world.creation(owner).await?;
+        check_memberships(&self.world, owner, id)?;
         let (personal, made) = (cx.user()?.account.state.personal, made(&self.world, owner)?);
         if limit(&self.world, personal, Quota::Organizations)?.is_some_and(|most| made >= most) {
             return Err(Fault::OverQuota(told(&self.world, personal, Quota::Organizations, made)?));
@@ -192,6 +193,19 @@ fn show(id: OrganizationId, invitation: &Invitation, token: Option<String>) -> w
         accept_token: token,
         created_at: invitation.created_at,
         expires_at: invitation.expires_at,
+    }
+}
+
+/// Refuses another organization of a user who is a member of the most.
+fn check_memberships(world: &World, user: UserId, joins: OrganizationId) -> Result<(), Fault> {
+    let known = memberships(world, user)?;
+    let known = &known.organizations;
+    match known.len() >= MOST_MEMBERSHIPS && !known.contains_key(&joins) {
+        true => Err(Fault::NotNow(format!(
+            "you are a member of {MOST_MEMBERSHIPS} organizations, which is the most; have yourself removed from \
+             one with removeMember first"
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -311,13 +325,7 @@ impl Serves<AcceptInvitation> for Platform {
         let digest = digest(&p.token);
         let id = self.world.store.holder(&invitation_claim(&digest))?.ok_or_else(none)?;
         let _turn = self.world.creation(user.id).await?;
-        let known = memberships(&self.world, user.id)?;
-        if known.organizations.len() >= MOST_MEMBERSHIPS && !known.organizations.contains_key(&id) {
-            return Err(Fault::NotNow(format!(
-                "you are a member of {MOST_MEMBERSHIPS} organizations, which is the most; have \
-                 yourself removed from one with removeMember first"
-            )));
-        }
+        check_memberships(&self.world, user.id, id)?;
         let command =
             Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
         change_organization(cx, id, command).await

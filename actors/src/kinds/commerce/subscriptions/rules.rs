@@ -36,6 +36,9 @@ const GRACE: Duration = Duration::from_secs(72 * 3600);
 /// A subscription that the provider does not know goes after this time, unless the provider knew it before:
 /// anybody with the secret of the app can make up notices.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(24 * 3600);
+/// One that the provider does not tell of goes after this time: the key may lack a permission, which a person has
+/// to notice and to mend.
+const ASKED_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The pauses after failed looks.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: HOUR };
 
@@ -154,7 +157,10 @@ impl Resource for Subscriptions {
             Outcome::Told(email) => return state.notified(email),
             Outcome::Looked(looked) => match *looked {
                 Ok(Some(seen)) => return state.seen(at.now, seen),
-                Ok(None) | Err(RemoteError::Refused(_)) if state.is_made_up(at.now) => {
+                Ok(None) if state.is_unconfirmed(at.now, CONFIRMED_WITHIN) => {
+                    return Step::remove();
+                }
+                Err(RemoteError::Refused(_)) if state.is_unconfirmed(at.now, ASKED_WITHIN) => {
                     return Step::remove();
                 }
                 // A provider does not forget: it is the key that belongs to another account.
@@ -279,9 +285,9 @@ impl State {
         Step::put(self)
     }
 
-    /// Whether the provider had the time to confirm the subscription, and never did.
-    fn is_made_up(&self, now: Timestamp) -> bool {
-        self.seen.is_none() && now.since(self.created_at) >= CONFIRMED_WITHIN
+    /// Whether the provider had this time to confirm the subscription, and never did.
+    fn is_unconfirmed(&self, now: Timestamp, within: Duration) -> bool {
+        self.seen.is_none() && now.since(self.created_at) >= within
     }
 
     pub fn status(&self) -> SubscriptionStatus {
@@ -367,7 +373,8 @@ mod tests {
     fn a_subscription_that_the_provider_never_confirmed_goes_after_a_day() {
         let refused = || Err(RemoteError::Refused("no such key".into()));
         assert!(stays(None, 23, Ok(())) && stays(None, 23, refused()));
-        assert!(!stays(None, 24, Ok(())) && !stays(None, 24, refused()));
+        assert!(!stays(None, 24, Ok(())) && stays(None, 24, refused()));
+        assert!(!stays(None, 30 * 24, refused()));
         // Without an answer, it may be a real one.
         assert!(stays(None, 24, Err(RemoteError::Unclear("no answer".into()))));
         let confirmed = Subscription {

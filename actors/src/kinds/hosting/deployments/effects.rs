@@ -239,17 +239,22 @@ impl Work<'_> {
         let why = why.unwrap_or_else(|| "the deployment was cancelled".into());
         let command = instances::Command::Withdraw(self.id, why);
         self.world.to::<Instances>(self.state.deployment.instance_id).ask_if_there(command).await?;
-        let undone = Outcome::Undone { log_bytes: self.log_bytes().await? };
-        let Some(instance) = self.instance()? else { return Ok(undone) };
-        let Some(service) = instance.service(self.state.role) else { return Ok(undone) };
+        match self.left()? {
+            Some(outcome) => Ok(outcome),
+            None => Ok(Outcome::Undone { log_bytes: self.log_bytes().await? }),
+        }
+    }
+
+    /// What becomes of what the instance has of the deployment; `None` if it has nothing any more.
+    fn left(&self) -> Result<Option<Outcome>, Retry> {
+        let Some(instance) = self.instance()? else { return Ok(None) };
+        let Some(service) = instance.service(self.state.role) else { return Ok(None) };
         if service.live.deployment == Some(self.id) {
-            return Ok(match self.live(&instance)? {
-                Outcome::Failed(_) => undone,
-                other => other,
-            });
+            let live = self.live(&instance)?;
+            return Ok((!matches!(live, Outcome::Failed(_))).then_some(live));
         }
         let ours = service.candidate.as_ref().is_some_and(|c| c.is_of(self.id));
-        Ok(if ours { Outcome::Wait } else { undone })
+        Ok(ours.then_some(Outcome::Wait))
     }
 
     async fn log_bytes(&self) -> Result<u64, Retry> {

@@ -193,16 +193,32 @@ async fn build_said(
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
     }
+    let not_now = |fault: Fault| NotDone::Refused(fault.to_string());
+    world.check_room(0).map_err(not_now)?;
     let mut room = Room { lines: MOST_LINES, bytes: MOST_BYTES, is_over: false };
     if let Some(organization) = organization {
-        let not_now = |fault: Fault| NotDone::Refused(fault.to_string());
         quotas::check(world, organization).map_err(not_now)?;
         let left = quotas::log_room(world, organization).map_err(not_now)?;
         room.bytes = room.bytes.min(usize::try_from(left).unwrap_or(usize::MAX));
     }
-    let _meter = organization.map(|organization| Meter::begin(world, organization));
+    let mut meter = organization.map(|organization| Meter::begin(world, organization));
+    let built = run(world, (spec, door), files, room, &say).await;
+    if let (Err(NotDone::Unreachable(_)), Some(meter)) = (&built, &mut meter) {
+        meter.set_tried_again();
+    }
+    built
+}
+
+/// Builds the image, behind the door if it is isolated.
+async fn run(
+    world: &World,
+    (spec, door): (BuildSpec, Option<Box<dyn Door>>),
+    files: Files<'_>,
+    mut room: Room,
+    say: &impl AsyncFn(String),
+) -> Result<String, NotDone> {
     let context = match files {
-        Files::Repository(remote) => fetch(world, remote, &spec.dockerfile, &say).await?,
+        Files::Repository(remote) => fetch(world, remote, &spec.dockerfile, say).await?,
         Files::Folder(app, sha256, kind) => {
             let files = world.ports.folders.context(app, sha256, kind).await;
             files.map_err(|e| NotDone::Refused(e.to_string()))?
@@ -219,7 +235,7 @@ async fn build_said(
         Some(why) => NotDone::Refused(format!("the files were not sent whole: {why}")),
         None => NotDone::from(e),
     };
-    let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
+    let mut events = world.ports.engine.build(spec, context.boxed()).await.map_err(meant)?;
     while let Some(event) = events.next().await {
         for refused in door.iter().flat_map(|door| door.refused()) {
             say(refused).await;

@@ -83,11 +83,18 @@ pub(super) struct Meter<'a> {
     world: &'a World,
     organization: OrganizationId,
     began: Timestamp,
+    /// Whether it did not come to its end, for no reason of its own.
+    is_tried_again: bool,
 }
 
 impl<'a> Meter<'a> {
     pub fn begin(world: &'a World, organization: OrganizationId) -> Self {
-        Meter { world, organization, began: world.ports.clock.now() }
+        Meter { world, organization, began: world.ports.clock.now(), is_tried_again: false }
+    }
+
+    /// The build did not come to its end, for no reason of its own. Only whole minutes count.
+    pub fn set_tried_again(&mut self) {
+        self.is_tried_again = true;
     }
 }
 
@@ -96,7 +103,10 @@ impl Drop for Meter<'_> {
         let (now, site) = (self.world.ports.clock.now(), &self.world.ports.site);
         // No build takes longer: the clock may have jumped meanwhile.
         let took = now.since(self.began).min(site.deployment_limit);
-        let minutes = took.as_secs().div_ceil(60).max(1);
+        let minutes = match self.is_tried_again {
+            true => took.as_secs() / 60,
+            false => took.as_secs().div_ceil(60).max(1),
+        };
         let delta = BuildMinutes { until: now.end_of_month(), minutes };
         self.world.store.note_merge::<BuildMinutes>(&self.organization, delta);
     }

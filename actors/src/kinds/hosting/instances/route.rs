@@ -22,7 +22,8 @@ pub struct Route {
 pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
     let (instance, role, found) = find(&world.store, target)?;
     let service = found.state.service(role).ok_or(Fault::NotFound("service"))?;
-    // After a start, a recorded port may belong to another container until all are observed once.
+    // After a start of the service or of the engine, a recorded port may belong to another container until all
+    // are observed once.
     let trusted =
         world.engine_health.has_observed_all() && service.live.state == ServiceState::Running;
     match service.live.port.filter(|_| trusted) {
