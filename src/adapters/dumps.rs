@@ -8,7 +8,7 @@ use actors::{
     kinds::hosting::instances::database::TAIL,
     ports::{
         dumps::{DumpError, Dumps, Written},
-        machine::Machine,
+        machine::Growing,
     },
 };
 use async_trait::async_trait;
@@ -37,8 +37,6 @@ pub struct DumpFolder {
     machine: ThisMachine,
 }
 
-/// After so many bytes of a dump, it is looked whether the disk has room for more.
-const ROOM_EVERY: u64 = 8 << 20;
 /// The maximum number of pieces in the queue between reader and writer.
 const WAITING: usize = 16;
 const PIECE: usize = 64 << 10;
@@ -115,7 +113,7 @@ impl Dumps for DumpFolder {
         let partial = self.partial(id);
         let (pieces, incoming) = mpsc::channel(WAITING);
         let (path, machine) = (partial.clone(), self.machine.clone());
-        let room = Room { most, asked: 0, machine };
+        let room = Room { most, growing: Growing::from(0), machine };
         let writing = tokio::spawn(blocking(move || write(&path, room, incoming).map_err(disk)));
         let mut failed = None;
         while let Some(piece) = plain.next().await {
@@ -221,8 +219,7 @@ struct Hashing {
 /// How far a file may grow.
 struct Room {
     most: u64,
-    /// The size of the file when the disk was last looked at.
-    asked: u64,
+    growing: Growing,
     machine: ThisMachine,
 }
 
@@ -233,11 +230,7 @@ impl Room {
         if size > self.most {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        if size - self.asked >= ROOM_EVERY {
-            self.machine.check_room(0).map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
-            self.asked = size;
-        }
-        Ok(())
+        self.growing.check(size, &self.machine)
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// How many mails one recipient gets within an hour.
-const TO_ONE: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
+const TO_ONE: u32 = 20;
 /// With more recipients than this, those who got none for an hour are forgotten.
 const MOST_COUNTED: usize = 10_000;
 /// How many mails are under way to the mail server, or wait for a connection to it.
@@ -43,7 +43,8 @@ pub fn mail(url: Option<&str>, from: &str) -> Result<Arc<dyn Mail>, String> {
 
 impl<M> Limited<M> {
     fn new(inner: M) -> Self {
-        let recipients = RateLimiter::keyed(Quota::per_hour(TO_ONE));
+        let recipients =
+            RateLimiter::keyed(Quota::per_hour(NonZeroU32::new(TO_ONE).unwrap_or(NonZeroU32::MIN)));
         Limited { inner, recipients, places: Semaphore::new(UNDER_WAY) }
     }
 }

@@ -8,7 +8,7 @@ use super::Edge;
 use actix_web::web;
 use actors::{
     kinds::delivery::artifacts::{Artifacts, Command},
-    ports::machine::Machine,
+    ports::machine::{Growing, Machine},
     runtime::clock::Clock,
 };
 use bytes::Bytes;
@@ -27,8 +27,6 @@ use tokio::sync::mpsc;
 const QUEUE: usize = 32;
 /// The file is synced after this many bytes, so that a crash loses little.
 const DURABLE_EVERY: u64 = 64 << 20;
-/// The writer asks whether the disk has room after this many bytes.
-const ROOM_EVERY: u64 = 8 << 20;
 /// The server gives up a connection that sends nothing for this long.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 /// The server also gives up a connection that is slower than this, in bytes per second, once it has
@@ -129,9 +127,9 @@ impl Writer<'_> {
             while let Some(offset) = progress.recv().await {
                 match self.count(offset, self.length).await {
                     Ok(()) => counted = offset,
-                    Err(Fault::OverQuota(why)) => {
+                    Err(refused @ Fault::OverQuota(_)) => {
                         progress.close();
-                        return (counted, Some(Fault::OverQuota(why)));
+                        return (counted, Some(refused));
                     }
                     // It may have been written.
                     Err(Fault::Uncertain) => counted = offset,
@@ -232,7 +230,7 @@ fn append(
     machine: &dyn Machine,
 ) -> io::Result<Appended> {
     let (mut offset, mut reported) = (start, start);
-    let mut asked = start;
+    let mut growing = Growing::from(start);
     let mut hasher = hashed.then(Sha256::new);
     while let Some(chunk) = queue.blocking_recv() {
         file.write_all(&chunk)?;
@@ -240,10 +238,7 @@ fn append(
             hasher.update(&chunk);
         }
         offset += chunk.len() as u64;
-        if offset - asked >= ROOM_EVERY {
-            machine.check_room(0).map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
-            asked = offset;
-        }
+        growing.check(offset, machine)?;
         if !hashed && offset < most && offset - reported >= DURABLE_EVERY {
             file.sync_data()?;
             reported = offset;

@@ -35,7 +35,7 @@ pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
         let is_full = world.check_room(0).is_err();
         if waited >= if is_full { ROUNDS_WHILE_FULL } else { ROUNDS } {
             waited = 0;
-            if let Err(fault) = measure(&world, is_full).await {
+            if let Err(fault) = measure(&world).await {
                 tracing::warn!(error = %fault, "it is not known what instances hold on the disk");
             }
         }
@@ -44,7 +44,7 @@ pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
     }
 }
 
-async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
+async fn measure(world: &World) -> Result<(), Fault> {
     let all = instances(world)?;
     if all.is_empty() {
         world.engine_health.set_disk(None);
@@ -62,13 +62,13 @@ async fn measure(world: &World, is_full: bool) -> Result<(), Fault> {
             by_instance(&found)
         }
         // A disk without room for one more container is judged by the last figures.
-        Err(error) if is_full => {
+        Err(error) if world.check_room(0).is_err() => {
             tracing::warn!(%error, "it is not known what instances hold on the disk");
             all.iter().map(|(id, _)| (*id, Sum::UNKNOWN)).collect()
         }
         Err(error) => return Err(Fault::NotNow(error.to_string())),
     };
-    let is_full = is_full || world.check_room(0).is_err();
+    let is_full = world.check_room(0).is_err();
     let mut organizations: BTreeMap<OrganizationId, Vec<Measured>> = BTreeMap::new();
     for (id, seen) in &all {
         let sum = held.get(id).copied().unwrap_or_default();

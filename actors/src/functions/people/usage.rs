@@ -47,7 +47,7 @@ impl Serves<GetLargestUsers> for Platform {
                 if id == machine() {
                     continue;
                 }
-                let used = self.used(id, p.quota, cx.now)?;
+                let used = self.used(id, p.quota, cx.now)?.unwrap_or_default();
                 if used > 0 {
                     largest.insert((Reverse(used), id));
                 }
@@ -67,40 +67,35 @@ impl Platform {
     /// What an organization uses of each quota.
     fn quotas(&self, organization: OrganizationId, now: Timestamp) -> Result<Vec<QuotaUse>, Fault> {
         let tier = tier(&self.world.store, organization)?;
-        let is_personal = is_personal(&self.world, organization)?;
-        let has = |quota: &&Quota| is_personal || **quota != Quota::Organizations;
         let of = |quota: &Quota| {
-            Ok(QuotaUse {
+            let used = self.used(organization, *quota, now).transpose()?;
+            Some(used.map(|used| QuotaUse {
                 quota: *quota,
                 unit: quota.unit(),
-                used: self.used(organization, *quota, now)?,
+                used,
                 limit: self.world.ports.site.quotas.limit(tier, *quota),
-            })
+            }))
         };
-        Quota::ALL.iter().filter(has).map(of).collect()
+        Quota::ALL.iter().filter_map(of).collect()
     }
 
-    /// What an organization uses of a quota.
-    fn used(&self, id: OrganizationId, quota: Quota, now: Timestamp) -> Result<u64, Fault> {
+    /// What an organization uses of a quota. `None`: it does not have the quota.
+    fn used(&self, id: OrganizationId, quota: Quota, now: Timestamp) -> Result<Option<u64>, Fault> {
         let store = &self.world.store;
-        Ok(match quota {
-            Quota::Organizations => made_by_owner(&self.world, id)?,
+        Ok(Some(match quota {
+            Quota::Organizations => return made_by_owner(&self.world, id),
             Quota::BuildMinutes => minutes(store, id, now)?,
             Quota::Mails => self.invitations.sent_by(&id.to_string(), now) as u64,
             _ => usage(store, id)?.of(quota),
-        })
+        }))
     }
 }
 
-fn is_personal(world: &World, id: OrganizationId) -> Result<bool, Fault> {
-    Ok(world.store.get::<Organizations>(&id)?.is_some_and(|found| found.personal))
-}
-
-/// How many organizations the owner of a personal organization made. Others count none.
-fn made_by_owner(world: &World, id: OrganizationId) -> Result<u64, Fault> {
+/// How many organizations the owner of a personal organization made. `None`: it is none.
+fn made_by_owner(world: &World, id: OrganizationId) -> Result<Option<u64>, Fault> {
     let found = world.store.get::<Organizations>(&id)?;
     let owner = found.filter(|found| found.personal).map(|found| found.owner);
-    owner.map_or(Ok(0), |owner| made(world, owner))
+    owner.map(|owner| made(world, owner)).transpose()
 }
 
 /// An organization with its use of a quota; `None` if it is gone.

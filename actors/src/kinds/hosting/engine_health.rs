@@ -1,6 +1,6 @@
 //! The health of the container engine, as the instance reconciler last found it.
 
-use crate::ports::machine::has_room;
+use crate::ports::machine::check_room;
 use container_engine::{About, EngineError};
 use contract::{Fault, Timestamp, operators::DiskUsage};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -108,10 +108,7 @@ impl EngineHealth {
 
     /// Refuses work that brings so many bytes while the disk of the engine's machine is nearly full.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Fault> {
-        match self.lock().disk {
-            Some(disk) if !has_room(disk, bytes) => Err(Fault::NoRoom),
-            _ => Ok(()),
-        }
+        check_room(self.lock().disk, bytes)
     }
 
     pub(crate) fn set_reachable(&self) {

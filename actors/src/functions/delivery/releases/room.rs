@@ -25,8 +25,8 @@ pub(super) fn check_room(
 ) -> Result<(), Fault> {
     let store = &world.store;
     let drafts = InState::<Apps>::new(app, ReleaseState::Draft);
-    let drafts = store.oldest::<Releases>(&drafts, None).count_up_to(MOST_DRAFTS)?;
-    if stays_draft && drafts >= MOST_DRAFTS {
+    let drafts = || store.oldest::<Releases>(&drafts, None).count_up_to(MOST_DRAFTS);
+    if stays_draft && drafts()? >= MOST_DRAFTS {
         return Err(Fault::NotNow(format!(
             "this app has {MOST_DRAFTS} drafts, which is the most; publish one with svc_publishRelease or delete one with svc_deleteRelease first"
         )));

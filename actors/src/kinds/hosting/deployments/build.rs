@@ -45,6 +45,10 @@ pub(super) fn ticket(world: &World, id: DeploymentId, app: AppId) -> Result<Tick
     Ok(Ticket { id: id.unique(), tenant, organization: Some(organization) })
 }
 
+fn ticket_now(world: &World, id: DeploymentId, app: AppId) -> Result<Ticket, NotDone> {
+    ticket(world, id, app).map_err(|fault| NotDone::Unreachable(fault.to_string()))
+}
+
 /// The image of a deployment.
 pub(super) struct Image {
     pub reference: String,
@@ -149,8 +153,7 @@ async fn of_git(
         order.dockerfile = dockerfile.to_string();
     }
     let said = async |line| say(world, id, StepName::Build, [line]);
-    let gone = |fault: Fault| NotDone::Unreachable(fault.to_string());
-    let ticket = ticket(world, id, app).map_err(gone)?;
+    let ticket = ticket_now(world, id, app)?;
     from_source::build(world, ticket, Files::Repository(&remote), order, said).await
 }
 
@@ -187,8 +190,7 @@ async fn of_folder(
     };
     let said = async |line| say(world, id, StepName::Build, [line]);
     let files = Files::Folder(app, sha256, kind);
-    let gone = |fault: Fault| NotDone::Unreachable(fault.to_string());
-    let ticket = ticket(world, id, app).map_err(gone)?;
+    let ticket = ticket_now(world, id, app)?;
     let reference = from_source::build(world, ticket, files, order, said).await?;
     Ok(Image { reference, base })
 }

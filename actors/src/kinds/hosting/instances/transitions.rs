@@ -80,11 +80,7 @@ impl Instance {
             Command::Delete { data } => Ok(self.begin_delete(data, now)),
             Command::Undelete { .. } => Ok(Step::keep()),
             Command::Update { name, resources, env } => self.update(name, resources, env, now),
-            Command::Observe { lost } => match self.state {
-                S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.observe(&lost)),
-                _ if lost.is_empty() => Ok(Step::keep()),
-                _ => Ok(Step::put(self.without_ports(&lost))),
-            },
+            Command::Observe { lost } => Ok(self.observe(&lost)),
             Command::Advise(advisories) => Ok(self.advise(advisories)),
             Command::Measure(bytes) => Ok(self.measured(bytes)),
             Command::Hold(why) => Ok(self.hold(why, now)),
@@ -204,21 +200,18 @@ impl Instance {
         }
     }
 
-    /// The containers of these services are not at the recorded ports.
-    fn without_ports(mut self, lost: &[Role]) -> Self {
+    /// The containers may have changed, and those of the `lost` services are not at the recorded ports.
+    fn observe(mut self, lost: &[Role]) -> Step<Instances> {
         for service in self.services.iter_mut().filter(|s| lost.contains(&s.role)) {
             service.live.port = None;
         }
-        self
-    }
-
-    fn observe(self, lost: &[Role]) -> Step<Instances> {
-        let mut this = self.without_ports(lost);
-        let is_same = this.observing && lost.is_empty();
-        this.observing = true;
+        use InstanceState::{Degraded, Failed, Running, Stopped};
+        let is_at_rest = matches!(self.state, Running | Degraded | Stopped | Failed);
+        let is_same = lost.is_empty() && (self.observing || !is_at_rest);
+        self.observing |= is_at_rest;
+        let step = if is_same { Step::keep() } else { Step::put(self) };
         // What happened now may have been overlooked by the reconciliation under way.
-        let step = if is_same { Step::keep() } else { Step::put(this) };
-        step.anew(Duration::ZERO)
+        if is_at_rest { step.anew(Duration::ZERO) } else { step }
     }
 
     fn advise(mut self, advisories: BTreeSet<String>) -> Step<Instances> {
