@@ -10,7 +10,7 @@ use crate::{
         credential_files::CredentialOpener,
         domain_records::NameServers,
         dumps::DumpFolder,
-        egress::{Proxies, Reach},
+        egress::{Allowed, Ways},
         folders::FolderStore,
         git::Git,
         github::GithubApp,
@@ -135,12 +135,8 @@ fn ports(
         shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
         engine: Arc::new(engine(args, keys)?),
         egress: Arc::new(
-            Proxies::open(
-                data.join("egress"),
-                args.builds.build_private_hosts.clone().into(),
-                instances_reach(args)?,
-            )
-            .map_err(|e| format!("the proxies of builds: {e}"))?,
+            Ways::open(data.join("egress"), allowed(args)?)
+                .map_err(|e| format!("the proxies of builds: {e}"))?,
         ),
         machine: Arc::new(ThisMachine { data: data.clone() }),
         upstream: Arc::new(Loopback),
@@ -186,19 +182,22 @@ fn engine(args: &ServeArgs, keys: &Keys) -> Result<Docker, String> {
     })
 }
 
-/// What instances reach of the inside. `None`: everything. Where this service serves everybody, it serves
-/// instances too.
-fn instances_reach(args: &ServeArgs) -> Result<Option<Reach>, String> {
-    if args.hosting.instance_egress == InstanceEgress::All {
-        return Ok(None);
-    }
+/// What builds and instances reach of the inside. Where this service serves everybody, it serves instances
+/// too.
+fn allowed(args: &ServeArgs) -> Result<Allowed, String> {
     let service = Url::parse(&args.network.api_url())
         .map_err(|e| format!("the address of the service: {e}"))?;
     let tls = args.tls.https_listen.map(|address| address.port());
     let ports = service.port_or_known_default().into_iter().chain(tls);
     let host = service.host_str().unwrap_or_default();
     let own = ports.map(|port| (host.to_owned(), port));
-    Ok(Some(Reach::new(own.chain(args.hosting.instance_private_hosts.iter().cloned()))))
+    let of_all = own.chain(args.hosting.instance_private_hosts.iter().cloned());
+    Ok(Allowed {
+        builds: args.builds.build_private_hosts.clone(),
+        instances: (args.hosting.instance_egress == InstanceEgress::Public)
+            .then(|| of_all.collect()),
+        organizations: args.hosting.organization_private_hosts.clone(),
+    })
 }
 
 /// What the platform knows of this installation.

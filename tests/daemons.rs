@@ -6,7 +6,8 @@ use std::{
     io::{self, Write},
     net::Shutdown,
     os::unix::net::{UnixListener, UnixStream},
-    process::{Child, Command, Stdio},
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex, Weak},
     thread::spawn,
     time::{Duration, Instant},
@@ -77,28 +78,52 @@ impl Drop for Cuttable {
     }
 }
 
-/// A Docker daemon for one test. It does not change the firewall of the machine. It has its own
-/// bridge and the usual pool of addresses, because otherwise its start would remove the bridge of
-/// the machine's daemon.
+/// A Docker daemon for one test. It does not change the firewall of the machine, which gets one rule, so
+/// that containers of one network reach each other. It has its own bridge, because otherwise its start would
+/// remove the bridge of the machine's daemon.
 pub struct Daemon {
     /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,
     folder: tempfile::TempDir,
     bridge: String,
+    /// The addresses of its networks.
+    addresses: String,
     child: Option<Child>,
 }
 
 impl Daemon {
     /// Starts a daemon, or reports that the test is left out.
     pub fn start(test: &str) -> Option<Daemon> {
-        let folder = tempfile::tempdir().unwrap();
+        Daemon::start_in(test, tempfile::tempdir().unwrap())
+    }
+
+    /// Starts a daemon with a disk of its own, which has so many GiB.
+    pub fn start_with_disk(test: &str, size: u32) -> Option<Daemon> {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let make = format!(
+            "cd {} && truncate --size {size}G disk && mkfs.ext4 -q -m 0 disk && mkdir data && \
+             mount -o loop disk data",
+            folder.path().display()
+        );
+        let made = Command::new("sh").args(["-c", &make]).output().unwrap();
+        if made.status.success() {
+            return Daemon::start_in(test, folder);
+        }
+        let why = String::from_utf8_lossy(&made.stderr);
+        let _ = writeln!(std::io::stderr(), "left out: {test} because of its disk: {}", why.trim());
+        None
+    }
+
+    fn start_in(test: &str, folder: tempfile::TempDir) -> Option<Daemon> {
         let address = format!("unix://{}/docker.sock", folder.path().display());
         // Other tests of this machine have such a bridge too.
         let bridge = format!("svc-test-{:06x}", fastrand::u32(..1 << 24));
         let range = format!("10.212.{}.1/24", fastrand::u8(..));
         ip(&["link", "add", "name", &bridge, "type", "bridge"]);
         let has_bridge = ip(&["address", "replace", &range, "dev", &bridge]);
-        let mut daemon = Daemon { address, folder, bridge, child: None };
+        let addresses = format!("10.{}.0.0/16", fastrand::u8(192..212));
+        let mut daemon = Daemon { address, folder, bridge, addresses, child: None };
+        daemon.firewall("-I");
         if has_bridge && daemon.boot() {
             return Some(daemon);
         }
@@ -136,11 +161,18 @@ impl Daemon {
         command.arg("--data-root").arg(at("data")).arg("--exec-root").arg(at("exec"));
         command.arg("--pidfile").arg(at("pid")).arg("--host").arg(&self.address);
         command.arg(format!("--bridge={}", self.bridge));
+        command.arg(format!("--default-address-pool=base={},size=24", self.addresses));
         command.args(["--iptables=false", "--ip-forward=false"]);
         command.arg("--ip-masq=false");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn()?);
         Ok(())
+    }
+
+    /// Adds the rule of the firewall (`-I`), or removes it (`-D`).
+    fn firewall(&self, what: &str) {
+        let rule = ["-s", &self.addresses, "-d", &self.addresses, "-j", "ACCEPT"];
+        let _ = Command::new("iptables").args(["-w", what, "FORWARD"]).args(rule).output();
     }
 
     /// Sends the signal to the daemon and waits for its end. After SIGTERM, the daemon first stops
@@ -150,6 +182,33 @@ impl Daemon {
         let id = child.id().to_string();
         let _ = Command::new("kill").args([&format!("-{signal}"), &id]).status();
         let _ = child.wait();
+    }
+
+    /// Takes what its disk has left, until [`free`](Daemon::free).
+    pub fn fill(&self) {
+        let taken = self.taken();
+        std::fs::create_dir_all(&taken).unwrap();
+        for (number, size) in ["1G", "64M", "1M", "4K"].into_iter().enumerate() {
+            let take = |part: u32| {
+                let file = taken.join(format!("{number}-{part}"));
+                Command::new("fallocate").args(["--length", size]).arg(file).output().unwrap()
+            };
+            (0..2000).take_while(|part| take(*part).status.success()).for_each(drop);
+        }
+    }
+
+    /// Gives back what was taken of its disk.
+    pub fn free(&self) {
+        std::fs::remove_dir_all(self.taken()).unwrap();
+    }
+
+    fn taken(&self) -> PathBuf {
+        self.folder.path().join("data/taken")
+    }
+
+    /// Runs the `docker` client with this daemon.
+    pub fn docker(&self, args: &[&str]) -> Output {
+        Command::new("docker").args(["-H", &self.address]).args(args).output().unwrap()
     }
 
     fn log(&self) -> String {
@@ -167,10 +226,11 @@ impl Drop for Daemon {
             docker -H $H network ls -q --filter type=custom | xargs -r docker -H $H network rm";
         let _ = Command::new("sh").args(["-c", all]).env("H", &self.address).output();
         self.end("TERM");
-        // The mounts of a killed daemon remain.
-        let data = self.folder.path().join("data");
-        let _ = Command::new("umount").args(["--recursive", "--lazy"]).arg(data).output();
+        // The mounts of a killed daemon remain, and that of a network namespace always does.
+        let unmount = "umount --lazy exec/netns/*; umount --recursive --lazy data";
+        let _ = Command::new("sh").args(["-c", unmount]).current_dir(&self.folder).output();
         ip(&["link", "delete", &self.bridge]);
+        self.firewall("-D");
     }
 }
 

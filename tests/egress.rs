@@ -49,11 +49,11 @@ fn an_instance_reaches_its_own_services_and_nothing_else_of_the_inside() {
     let test = "an_instance_reaches_its_own_services_and_nothing_else_of_the_inside";
     let Some(engine) = engine(test) else { return };
     let listen = || TcpListener::bind("0.0.0.0:0").unwrap();
-    let (named, secret) = (listen(), listen());
+    let (named, exception, secret) = (listen(), listen(), listen());
     let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
     let machine = address_for_containers();
     let named_at = format!("{machine}:{}", port(&named));
-    let service = engine.service_for_containers(&[("SVC_INSTANCE_PRIVATE_HOSTS", &named_at)]);
+    let mut service = engine.service_for_containers(&[("SVC_INSTANCE_PRIVATE_HOSTS", &named_at)]);
     let (ada, project, one) = backend(&service);
     let wanted = json!({"projectId": project["id"], "name": "Other"});
     let two = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
@@ -97,6 +97,18 @@ fn an_instance_reaches_its_own_services_and_nothing_else_of_the_inside() {
         let now = keepers(&service);
         !now.is_empty() && now != keeper
     });
+    assert_eq!(closed(), None);
+
+    // An operator makes an exception for the organization, and one for another.
+    let to_exception = format!("{machine}:{}", port(&exception));
+    assert!(!reaches(&inside, &to_exception));
+    service.stop();
+    let organization = project["organizationId"].as_str().unwrap();
+    let other = "org_01JZZZZZZZZZZZZZZZZZZZZZZZ";
+    let hosts = format!("{organization}={to_exception},{other}={machine}:{}", port(&secret));
+    service.set("SVC_ORGANIZATION_PRIVATE_HOSTS", &hosts);
+    service.boot();
+    eventually("the exception is open", || reaches(&inside, &to_exception));
     assert_eq!(closed(), None);
 }
 

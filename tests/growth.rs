@@ -54,6 +54,33 @@ const DRIVEN: &[(&str, &str, &str)] = &[
         "tests/limits.rs",
         "a_user_makes_three_organizations_and_keeps_a_hundred_sessions",
     ),
+    ("organizations that a user is a member of", "tests/limits.rs", MEMBERSHIPS),
+    ("uploads of one app that are open", "tests/limits.rs", MEMBERSHIPS),
+    (
+        "log of a build of an app",
+        "actors/tests/builds/mod.rs",
+        "a_log_of_an_attempt_has_sixteen_mebibytes",
+    ),
+    (
+        "log of a deployment, or of a build of an image",
+        "actors/src/kinds/hosting/image_builds/from_source.rs",
+        "a_log_has_ten_thousand_lines_and_four_mebibytes_and_says_that_it_was_cut",
+    ),
+    (
+        "disks that builds leave",
+        "crates/container-engine/tests/conformance/isolated.rs",
+        "the_newest_sixteen_disks_of_earlier_builds_are_kept",
+    ),
+    (
+        "logs of a container",
+        "crates/container-engine/tests/conformance/safety.rs",
+        "a_container_that_logs_without_end_keeps_thirty_megabytes",
+    ),
+    (
+        "metrics of an instance",
+        "actors/src/kinds/hosting/instances/metrics.rs",
+        "samples_stay_for_a_day_and_the_hour_in_which_they_were_taken",
+    ),
     (
         "invitations to one e-mail",
         "tests/invitations.rs",
@@ -155,6 +182,8 @@ const DRIVEN: &[(&str, &str, &str)] = &[
 const HOLDS: &str = "what_an_organization_may_have_holds_for_sixteen_callers_and_after_a_crash";
 const AT_MOST: &str =
     "what_an_app_or_an_organization_may_have_at_most_holds_for_sixteen_callers_at_once";
+const MEMBERSHIPS: &str =
+    "five_hundred_memberships_and_a_hundred_open_uploads_hold_for_sixteen_callers_at_once";
 const COUNT: &str = "instances_count_their_services_and_backups_their_bytes";
 const UPLOADS: &str = "uploads_count_what_they_declare_or_what_arrives";
 const DUMP: &str = "a_dump_is_there_once_it_is_kept_and_read_back_as_it_was";

@@ -4,6 +4,7 @@ use crate::support::{
     load::together,
     service::{Answer, Person, Service, eventually},
 };
+use crate::uploads::opening;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -319,6 +320,35 @@ fn what_an_app_or_an_organization_may_have_at_most_holds_for_sixteen_callers_at_
         let held = service.call(Some(&ada), list, of.clone()).ok()["items"].clone();
         assert_eq!(held.as_array().unwrap().len(), most, "{list}");
     }
+    service.stop();
+    service.check();
+}
+
+#[test]
+fn five_hundred_memberships_and_a_hundred_open_uploads_hold_for_sixteen_callers_at_once() {
+    let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    // Quotas would refuse others earlier.
+    let admin = service.administrator();
+    let (_, app) = service.project_with_app(&admin, None);
+    let join = |_| service.call(Some(&admin), "createOrganization", json!({"name": "Acme"}));
+    let open = |_| service.post(Some(&admin), "upload-url", &opening(&app));
+    let fill = |most: usize, make: &(dyn Fn(usize) -> Answer + Sync)| {
+        let (rounds, rest) = ((most - 4) / 16, (most - 4) % 16);
+        for callers in [vec![16; rounds], vec![rest]].concat() {
+            for answer in together(callers, make) {
+                assert!([200, 201].contains(&answer.status), "{answer:?}");
+            }
+        }
+        let refused: Vec<_> =
+            together(16, make).into_iter().filter(|answer| answer.status >= 400).collect();
+        assert_eq!(refused.len(), 12, "{most}");
+        for answer in refused {
+            assert_eq!(answer.refusal(), (409, 119), "{answer:?}");
+        }
+    };
+    // One of them is the personal organization.
+    fill(499, &join);
+    fill(100, &open);
     service.stop();
     service.check();
 }

@@ -46,6 +46,7 @@ mod fairness;
 mod faults;
 mod folders;
 mod full_disk;
+mod full_engine_disk;
 mod github;
 mod growth;
 mod headers;

@@ -3,7 +3,7 @@
 use super::parse_host_and_port;
 use clap::{Args, ValueEnum, builder::TypedValueParser};
 use contract::{
-    WebUrl,
+    OrganizationId, WebUrl,
     text::{ImageRepository, Slug},
 };
 use std::path::PathBuf;
@@ -61,6 +61,16 @@ pub struct HostingArgs {
         value_parser = parse_host_and_port
     )]
     pub instance_private_hosts: Vec<(String, u16)>,
+    /// Hosts that the instances and the isolated builds of one organization reach although they are on the
+    /// internal network, such as org_01K4R8Z3V7Q2M5N6P9T0W1X2Y3=db.example.com:5432, separated by commas. The
+    /// default port is 443.
+    #[arg(
+        long,
+        env = "SVC_ORGANIZATION_PRIVATE_HOSTS",
+        value_delimiter = ',',
+        value_parser = parse_host_of_organization
+    )]
+    pub organization_private_hosts: Vec<(OrganizationId, (String, u16))>,
     /// The interval between two checks of all instances, in seconds.
     #[arg(long, env = "SVC_WATCH_INTERVAL", default_value_t = 10)]
     pub watch_interval: u64,
@@ -83,6 +93,17 @@ fn seconds() -> impl TypedValueParser<Value = u32> {
 fn parse_overcommit(text: &str) -> Result<f64, String> {
     let times = text.parse().ok().filter(|times| (0.1..=100.0).contains(times));
     times.ok_or_else(|| "must be a number from 0.1 to 100, such as 1.5".to_owned())
+}
+
+fn parse_host_of_organization(text: &str) -> Result<(OrganizationId, (String, u16)), String> {
+    let parsed =
+        text.split_once('=').and_then(|(id, host)| Some((id.trim().parse().ok()?, host.trim())));
+    let (organization, host) = parsed.ok_or_else(|| {
+        format!(
+            "{text} must be the id of an organization and a host, such as org_…=db.example.com:5432"
+        )
+    })?;
+    Ok((organization, parse_host_and_port(host)?))
 }
 
 fn parse_mirror(text: &str) -> Result<(String, String), String> {

@@ -73,18 +73,21 @@ impl Judge {
         std::fs::write(self.folder.path().join(format!("{name}.html")), sent).unwrap();
         self.names.borrow_mut().push(name.to_owned());
         let pictures = std::env::var_os("SVC_SCREENSHOTS").map(PathBuf::from);
+        // The layout is the same in both schemes.
+        for width in WIDTHS.into_iter().chain(EXTREMES) {
+            browser.fits(name, width);
+        }
+        browser.set_size(WIDTHS[1], 900);
+        let mut script = self.axe.clone();
         for (scheme, rules) in SCHEMES {
             browser.prefer(scheme);
-            let found = browser.run_async(&format!("{}\n{AXE} run({rules});", self.axe));
+            let found = browser.run_async(&format!("{script}\n{AXE} run({rules});"));
             assert_eq!(found, json!([]), "{name}, {scheme}");
-            for width in WIDTHS.into_iter().chain(EXTREMES) {
-                let high = browser.fits(name, width);
-                if let Some(folder) = pictures.as_ref().filter(|_| WIDTHS.contains(&width)) {
-                    std::fs::create_dir_all(folder).unwrap();
-                    browser.picture(&folder.join(format!("{name}-{scheme}-{width}.png")), high);
-                }
+            // The page has it now.
+            script.clear();
+            if let Some(folder) = &pictures {
+                take(browser, folder, &format!("{name}-{scheme}"));
             }
-            browser.set_size(WIDTHS[1], 900);
         }
         browser.prefer("light");
     }
@@ -96,6 +99,16 @@ impl Drop for Judge {
             assert_eq!(faults(&self.checker, self.folder.path()), Vec::<String>::new());
         }
     }
+}
+
+/// Takes pictures of the page that the browser shows.
+fn take(browser: &Browser, folder: &Path, name: &str) {
+    std::fs::create_dir_all(folder).unwrap();
+    for width in WIDTHS {
+        let high = browser.fits(name, width);
+        browser.picture(&folder.join(format!("{name}-{width}.png")), high);
+    }
+    browser.set_size(WIDTHS[1], 900);
 }
 
 /// What the HTML checker finds in the files of a folder.

@@ -9,7 +9,7 @@ use super::{
     credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
     domain_records::DomainRecords,
     dumps::{DumpError, Dumps, Written},
-    egress::{Door, Egress},
+    egress::{Door, Egress, Reached},
     folders::Folders,
     identities::{Identities, IdentityError, Proven},
     machine::Machine,
@@ -34,7 +34,8 @@ use bytes::Bytes;
 use commerce::{Built, Channel, OrderProgress, PurchaseOrder, RemoteError, Shop};
 use container_engine::Engine;
 use contract::{
-    AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
+    AppId, ArtifactId, BackupId, Email, OrganizationId, Password, PasswordAttempt, Sha256,
+    Timestamp, WebUrl,
     artifacts::ArtifactKind,
     checkouts::Reference,
     money::Money,
@@ -50,7 +51,6 @@ use repository::folder::FolderKind;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::SocketAddr,
     path::Path,
     sync::Arc,
     time::Duration,
@@ -133,11 +133,11 @@ impl Identities for Unavailable {
 
 impl Egress for Unavailable {
     /// A door that leads nowhere: the model of the engine does not look at it.
-    fn open(&self) -> Result<Box<dyn Door>, PortError> {
+    fn open(&self, _: Option<OrganizationId>) -> Result<Box<dyn Door>, PortError> {
         Ok(Box::new(Unavailable))
     }
 
-    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<SocketAddr>>> {
+    fn of_instances(&self) -> BoxFuture<'_, Option<Reached>> {
         Box::pin(async { None })
     }
 }

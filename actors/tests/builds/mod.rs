@@ -249,6 +249,26 @@ fn lines_are_kept_once_and_in_their_order() {
 }
 
 #[test]
+fn a_log_of_an_attempt_has_sixteen_mebibytes() {
+    let (mut kept, mut now) = (begun(), Timestamp::from_millis(0));
+    for event in
+        [Event::Outcome(Outcome::Planned(Box::new(plan()), None)), Event::Command(claim("a"))]
+    {
+        kept = take(&kept, &mut now, &event).unwrap().unwrap();
+    }
+    let held = |kept: &Kept<Builds>| kept.uses().of(Quota::LogBytes);
+    for n in 0..200 {
+        let (lines, key) = (vec!["x".repeat(999); 100], EventId::of(Ulid(9)));
+        let from = n * 100;
+        let report = Command::Report { runner: "a".into(), from, lines, room: u64::MAX, key };
+        kept = take(&kept, &mut now, &Event::Command(report)).unwrap().unwrap();
+        assert!(held(&kept) <= (16 << 20) + 1_100, "{n}");
+    }
+    assert!(held(&kept) >= 16 << 20);
+    assert_eq!(kept.state.lease.as_ref().unwrap().lines, 20_000, "the runner goes on");
+}
+
+#[test]
 fn a_log_ends_where_its_organization_has_no_room_and_counts_until_it_is_removed() {
     let (mut kept, mut now) = (begun(), Timestamp::from_millis(0));
     let go = |kept: &mut Kept<Builds>, event: Event, now: &mut Timestamp| {

@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const HAND: &str = "svc-bench";
 
 /// The images of the two containers, by their ids on this machine.
-struct Images {
+pub(crate) struct Images {
     database: String,
     server: String,
 }
@@ -45,8 +45,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let server = Server::start_with(home.path(), machine::half_of_the_processors(), &[])?;
     let session = server.register(1)?.into_iter().next().or_say("a session")?;
     let service = MeasuredService { client: &server.client, session };
-    let project = service.call("svc_createProject", &json!({"name": "Bench"}))?;
-    let project = text(&project, "id")?;
+    let project = service.project()?;
     // The first backend pulls the images.
     let (_, images) = service.start(&project)?;
     let (mut ours, mut hand) = (Vec::new(), Vec::new());
@@ -66,9 +65,10 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     Ok(vec![row.aim("ratio at most 1.15".into(), met, BINDS)])
 }
 
-struct MeasuredService<'a> {
-    client: &'a Client,
-    session: String,
+/// The service, as the owner of backends calls it.
+pub(crate) struct MeasuredService<'a> {
+    pub client: &'a Client,
+    pub session: String,
 }
 
 impl MeasuredService<'_> {
@@ -77,13 +77,40 @@ impl MeasuredService<'_> {
         answer.body.get("result").cloned().or_say("the result")
     }
 
+    /// Makes a project, and returns its id.
+    pub fn project(&self) -> Outcome<String> {
+        text(&self.call("svc_createProject", &json!({"name": "Bench"}))?, "id")
+    }
+
+    /// Creates a backend, and returns its id.
+    pub fn create(&self, project: &str) -> Outcome<String> {
+        let new = json!({"projectId": project, "name": "Bench"});
+        text(&self.call("svc_createBackendInstance", &new)?, "id")
+    }
+
+    /// Deletes a backend with its data.
+    pub fn delete(&self, id: &str) -> Outcome<()> {
+        let gone = json!({"instanceId": id, "deleteData": true});
+        self.call("svc_deleteBackendInstance", &gone).map(drop)
+    }
+
+    /// Waits until no container of a backend is left.
+    pub fn until_gone(&self, id: &str) -> Outcome<()> {
+        let (name, begun) = (format!("name=^svc-{}", unique(id)), Instant::now());
+        while !docker(&["ps", "-aq", "--filter", &name])?.is_empty() {
+            if begun.elapsed() > WITHIN {
+                return Err(format!("containers of {id} are left"));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
     /// Creates a backend, waits until it runs, and deletes it. Returns how long the start took, and
     /// the images.
-    fn start(&self, project: &str) -> Outcome<(Duration, Images)> {
+    pub fn start(&self, project: &str) -> Outcome<(Duration, Images)> {
         let begun = Instant::now();
-        let new = json!({"projectId": project, "name": "Bench"});
-        let made = self.call("svc_createBackendInstance", &new)?;
-        let id = text(&made, "id")?;
+        let id = self.create(project)?;
         let of = json!({"instanceId": id});
         let within = loop {
             let seen = self.call("svc_getBackendInstance", &of)?;
@@ -94,20 +121,20 @@ impl MeasuredService<'_> {
                 _ => std::thread::sleep(PAUSE),
             }
         };
-        let unique = id.trim_start_matches("ins_").to_lowercase();
         let image = |role: &str| {
-            docker(&["inspect", "--format={{.Image}}", &format!("svc-{unique}-{role}-1")])
+            docker(&["inspect", "--format={{.Image}}", &format!("svc-{}-{role}-1", unique(&id))])
         };
         let images = Images { database: image("sqldb")?, server: image("server")? };
-        let gone = json!({"instanceId": id, "deleteData": true});
-        self.call("svc_deleteBackendInstance", &gone)?;
-        let label = format!("name=svc-{unique}");
-        while !docker(&["ps", "-aq", "--filter", &label])?.is_empty() {
-            std::thread::sleep(PAUSE);
-        }
+        self.delete(&id)?;
+        self.until_gone(&id)?;
         machine::wait_until_quiet();
         Ok((within, images))
     }
+}
+
+/// What the names of the containers of a backend have of its id.
+fn unique(id: &str) -> String {
+    id.trim_start_matches("ins_").to_lowercase()
 }
 
 /// Starts both containers with the `docker` command, and removes them. Returns how long it took

@@ -49,10 +49,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
         eprintln!("left out: there is no Docker Engine");
         return Ok(Vec::new());
     }
-    let named = |setting: &str, default: &str| {
-        std::env::var(setting).unwrap_or_else(|_| default.to_owned())
-    };
-    let base = named("SVC_RECIPE_BASE_IMAGE", "node:22-slim");
+    let base = base_image();
     let builder = named("SVC_BUILDER_BASE_IMAGE", container_engine::docker::BUILDER_BASE);
     let engine = Docker::connect(None).or_say("Docker")?.with_builder_base(&builder);
     let home = machine::scratch()?;
@@ -91,6 +88,15 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
         // All steps but the last are there already: what is left is the way in and out.
         row("next build of an image, isolated", next, warm)?,
     ])
+}
+
+/// The image upon which is built.
+pub(crate) fn base_image() -> String {
+    named("SVC_RECIPE_BASE_IMAGE", "node:22-slim")
+}
+
+fn named(setting: &str, default: &str) -> String {
+    std::env::var(setting).unwrap_or_else(|_| default.to_owned())
 }
 
 /// Builds an image as the service does. Returns how long it took.

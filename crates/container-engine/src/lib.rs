@@ -183,6 +183,15 @@ pub enum Output {
     Exit(i64),
 }
 
+/// What containers on walled networks reach of what is closed to them, over TCP.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Peers {
+    /// From every network.
+    pub of_all: Vec<SocketAddr>,
+    /// From the network of this name.
+    pub of_network: BTreeMap<String, Vec<SocketAddr>>,
+}
+
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn about(&self) -> Result<About, EngineError>;
@@ -205,8 +214,8 @@ pub trait Engine: Send + Sync {
     /// they stand. Until that was done, and after it failed, no such network is ensured.
     ///
     /// Containers there reach each other on one network, name servers, public addresses, and these
-    /// addresses over TCP. [`EngineError::Exposed`]: they would reach more.
-    async fn raise_walls(&self, peers: &[SocketAddr]) -> Result<(), EngineError>;
+    /// peers. [`EngineError::Exposed`]: they would reach more.
+    async fn raise_walls(&self, peers: &Peers) -> Result<(), EngineError>;
 
     /// Removes a network. [`EngineError::Refused`] while containers are on it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;

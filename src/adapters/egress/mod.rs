@@ -1,26 +1,27 @@
-//! The way out of isolated builds, a proxy for HTTP on a Unix socket, one for each build; and the exceptions for
-//! instances.
+//! The way out of isolated builds, a proxy for HTTP on a Unix socket, one for each build; and what builds and
+//! instances reach of the inside.
 //!
 //! The proxy looks each host up once and connects to an address that it has checked, so a name whose
 //! answer changes gains nothing.
 
+mod exceptions;
 mod proxy;
 mod reach;
 
-pub use reach::Reach;
+pub use exceptions::Allowed;
 
 use actors::ports::{
     PortError,
-    egress::{Door, Egress},
+    egress::{Door, Egress, Reached},
 };
-use container_engine::PROXY_PORT;
+use contract::OrganizationId;
+use exceptions::Exceptions;
 use futures_util::future::BoxFuture;
 use proxy::Proxy;
-use remote::PrivateHosts;
+use reach::Reach;
 use std::{
     fs::{self, File, Permissions},
     io,
-    net::SocketAddr,
     os::{
         fd::AsRawFd,
         unix::{fs::PermissionsExt, net::UnixListener},
@@ -30,37 +31,26 @@ use std::{
 };
 use tokio::task::AbortHandle;
 
-/// The setting with the private hosts.
-const SETTING: &str = "SVC_BUILD_PRIVATE_HOSTS";
+/// The settings with the private hosts.
+const SETTING: &str = "SVC_BUILD_PRIVATE_HOSTS or SVC_ORGANIZATION_PRIVATE_HOSTS";
 
-/// The folders with the sockets.
-pub struct Proxies {
+/// The ways to what is outside.
+pub struct Ways {
+    /// Holds the sockets of the proxies, each in a folder of its own.
     folder: PathBuf,
-    private_hosts: Arc<PrivateHosts>,
-    instances: Option<Reach>,
+    exceptions: Exceptions,
 }
 
-impl Proxies {
-    /// Removes what an earlier process left. The proxies lead to `private_hosts`; `instances` are no matter
-    /// of theirs.
-    pub fn open(
-        folder: PathBuf,
-        private_hosts: PrivateHosts,
-        instances: Option<Reach>,
-    ) -> io::Result<Proxies> {
-        if private_hosts.contains("127.0.0.1", PROXY_PORT) {
-            return Err(io::Error::other(format!(
-                "port {PROXY_PORT} of 127.0.0.1 in {SETTING} is that of the proxy in a build; let yours \
-                 listen on another one"
-            )));
-        }
+impl Ways {
+    /// Removes what an earlier process left.
+    pub fn open(folder: PathBuf, allowed: Allowed) -> io::Result<Ways> {
+        let exceptions = Exceptions::of(allowed)?;
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder)?;
         // The daemon needs a path that is the same wherever it runs.
-        let (folder, private_hosts) = (folder.canonicalize()?, Arc::new(private_hosts));
-        Ok(Proxies { folder, private_hosts, instances })
+        Ok(Ways { folder: folder.canonicalize()?, exceptions })
     }
 
     fn listen(&self) -> io::Result<(tempfile::TempDir, UnixListener)> {
@@ -78,18 +68,18 @@ impl Proxies {
     }
 }
 
-impl Egress for Proxies {
-    fn open(&self) -> Result<Box<dyn Door>, PortError> {
+impl Egress for Ways {
+    fn open(&self, organization: Option<OrganizationId>) -> Result<Box<dyn Door>, PortError> {
         let failed = |e: io::Error| PortError(format!("the proxy of a build: {e}"));
         let (folder, listener) = self.listen().map_err(failed)?;
         let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-        let proxy = Arc::new(Proxy::new(self.private_hosts.clone()));
+        let proxy = Arc::new(Proxy::new(self.exceptions.of_builds(organization)));
         let serving = tokio::spawn(proxy.clone().serve(listener)).abort_handle();
         Ok(Box::new(Open { folder, proxy, serving }))
     }
 
-    fn of_instances(&self) -> BoxFuture<'_, Option<Vec<SocketAddr>>> {
-        Box::pin(async { Some(self.instances.as_ref()?.addresses().await) })
+    fn of_instances(&self) -> BoxFuture<'_, Option<Reached>> {
+        Box::pin(self.exceptions.of_instances())
     }
 }
 

@@ -31,7 +31,7 @@ const MAIL: u16 = 25;
 const MOST_REFUSALS: usize = 100;
 
 pub(super) struct Proxy {
-    pub private_hosts: Arc<PrivateHosts>,
+    pub private_hosts: PrivateHosts,
     refused: Mutex<Refusals>,
 }
 
@@ -51,7 +51,7 @@ struct Target {
 }
 
 impl Proxy {
-    pub fn new(private_hosts: Arc<PrivateHosts>) -> Proxy {
+    pub fn new(private_hosts: PrivateHosts) -> Proxy {
         Proxy { private_hosts, refused: Mutex::default() }
     }
 
@@ -247,7 +247,7 @@ mod tests {
     /// What the proxy answers to these bytes, with this port of 127.0.0.1 open.
     async fn answer(port: u16, request: &str) -> (String, Vec<String>) {
         let private = PrivateHosts::from(vec![("127.0.0.1".to_owned(), port)]);
-        let proxy = Proxy::new(Arc::new(private));
+        let proxy = Proxy::new(private);
         let (mut build, theirs) = UnixStream::pair().unwrap();
         build.write_all(request.as_bytes()).await.unwrap();
         build.shutdown().await.unwrap();

@@ -8,6 +8,7 @@ mod advise;
 mod disk;
 mod drift;
 mod orphans;
+mod walls;
 
 use super::image_gc::prune;
 use crate::{
@@ -81,7 +82,7 @@ impl Actor for InstanceReconciler {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
-        ctx.spawn(keep_walls(self.world.clone(), self.intervals.round).into_actor(self));
+        ctx.spawn(walls::keep(self.world.clone(), self.intervals.round).into_actor(self));
         ctx.spawn(disk::keep_measuring(self.world.clone(), self.intervals.round).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
@@ -202,27 +203,6 @@ async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]
             let key = metrics::HourlyMetrics::key(*id, sample.at);
             world.store.note(Change::new().merge::<metrics::HourlyMetrics>(&key, sample));
         }
-    }
-}
-
-/// Raises the walls once there is an instance, and makes sure at each interval that they stand. Apart from
-/// the rounds: the image of the helpers may have to be made first.
-async fn keep_walls(world: Arc<World>, every: Duration) {
-    loop {
-        let any = world.store.oldest::<Instances>(&InstanceIndex::All, None).count_up_to(1);
-        if any == Ok(0) {
-            world.engine_health.set_egress(Ok(()));
-            world.ports.clock.sleep(UNTIL_THE_FIRST).await;
-            continue;
-        }
-        let raised = match world.ports.egress.of_instances().await {
-            Some(peers) => world.ports.engine.raise_walls(&peers).await,
-            None => Ok(()),
-        };
-        // An attempt makes containers.
-        let pause = if raised.is_ok() { every } else { every * 3 };
-        world.engine_health.set_egress(raised);
-        world.ports.clock.sleep(pause).await;
     }
 }
 

@@ -45,7 +45,8 @@ pub struct Window {
 /// What the visitor met before an attack and during it.
 pub struct Beside {
     before: Window,
-    during: Window,
+    /// At least one.
+    during: Vec<Window>,
     /// How many bytes more the service had during the attack.
     grown: u64,
 }
@@ -123,7 +124,7 @@ impl Visitor {
     /// The calmest of the windows of a pace.
     pub fn in_peace(&self, server: &Server, pace: Pace) -> Outcome<Window> {
         let windows = (0..pace.rounds.max(1)).map(|_| self.look(server, pace.seconds));
-        calmest(windows.collect::<Outcome<_>>()?)
+        calmest(&windows.collect::<Outcome<Vec<_>>>()?).copied()
     }
 
     /// What the visitor meets before the attack and during it. The attack lasts until the signal, or
@@ -159,7 +160,7 @@ impl Visitor {
             }
             signal.is_over.store(true, Relaxed);
             attack.join().unwrap_or_else(panicked)?;
-            looked.and_then(|()| calmest(windows))
+            looked.map(|()| windows)
         })?;
         let grown = machine::peak(server.process())?.saturating_sub(bytes);
         Ok(Beside { before, during, grown })
@@ -167,8 +168,8 @@ impl Visitor {
 }
 
 /// The window in which other programs worked the least.
-fn calmest(windows: Vec<Window>) -> Outcome<Window> {
-    windows.into_iter().min_by(|a, b| a.others.total_cmp(&b.others)).or_say("a window")
+fn calmest(windows: &[Window]) -> Outcome<&Window> {
+    windows.iter().min_by(|a, b| a.others.total_cmp(&b.others)).or_say("a window")
 }
 
 impl Waits {
@@ -188,12 +189,24 @@ impl Waits {
 
 impl Beside {
     pub fn new(before: Window, during: Window) -> Beside {
-        Beside { before, during, grown: 0 }
+        Beside { before, during: vec![during], grown: 0 }
     }
 
-    /// The rows of the visitor's calls and pages.
-    pub fn rows(&self, attack: &str) -> [Row; 2] {
-        let Beside { before, during, .. } = self;
+    /// The rows of the visitor's calls and pages, in the calmest window.
+    pub fn rows(&self, attack: &str) -> Outcome<[Row; 2]> {
+        Ok(self.rows_in(attack, calmest(&self.during)?))
+    }
+
+    /// The same in the window in which the visitor waited the longest, for an attack by other programs of the
+    /// machine.
+    pub fn rows_at_worst(&self, attack: &str) -> Outcome<[Row; 2]> {
+        let waited = |window: &&Window| window.call.p95 + window.page.p95;
+        let worst = self.during.iter().max_by(|a, b| waited(a).total_cmp(&waited(b)));
+        Ok(self.rows_in(attack, worst.or_say("a window")?))
+    }
+
+    fn rows_in(&self, attack: &str, during: &Window) -> [Row; 2] {
+        let before = &self.before;
         eprintln!(
             "  {attack}: others took {:.0} % of the processors before, {:.0} % during",
             before.others * 100.0,

@@ -17,6 +17,11 @@ const LOG_FILES: &str = "3";
 const START_INTERVAL: Duration = Duration::from_millis(500);
 /// Under pressure the kernel kills a container before it kills the daemon.
 const OOM_SCORE: i64 = 200;
+/// The weight of a container for each processor that it may use, where all want the processors at once. By
+/// default, a container and a unit of systemd have 1024.
+const CPU_SHARES: u32 = 32;
+/// The smallest weight.
+pub(super) const LEAST_CPU_SHARES: i64 = 2;
 
 pub(super) fn of(spec: &ContainerSpec) -> ContainerCreateBody {
     let mut labels = map(&spec.labels);
@@ -57,6 +62,7 @@ fn host(spec: &ContainerSpec) -> HostConfig {
         memory: Some(memory),
         memory_swap: Some(memory),
         nano_cpus: Some(i64::from(spec.limits.cpu_millis) * 1_000_000),
+        cpu_shares: Some(cpu_shares(spec.limits.cpu_millis)),
         pids_limit: Some(i64::from(spec.limits.pids)),
         cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(spec.capabilities.iter().map(|c| name(*c).to_owned()).collect()),
@@ -79,6 +85,10 @@ fn host(spec: &ContainerSpec) -> HostConfig {
         }),
         ..HostConfig::default()
     }
+}
+
+fn cpu_shares(cpu_millis: u32) -> i64 {
+    LEAST_CPU_SHARES.max(i64::from(cpu_millis) * i64::from(CPU_SHARES) / 1000)
 }
 
 fn mount(mount: &crate::Mount) -> Mount {

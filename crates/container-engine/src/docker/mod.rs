@@ -23,7 +23,7 @@ mod walls;
 
 use crate::{
     About, BuildEvent, BuildSpec, Container, ContainerSpec, DiskUse, Engine, EngineError, Event,
-    Exec, Image, Inventory, Labels, LogLine, LogQuery, Output, RegistryLogin, Usage,
+    Exec, Image, Inventory, Labels, LogLine, LogQuery, Output, Peers, RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -31,7 +31,7 @@ use contract::Timestamp;
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
 use helpers::{Helpers, in_use::InUse};
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, time::Duration};
 use walls::Walls;
 
 /// A Docker daemon. Requires a tokio runtime.
@@ -101,7 +101,7 @@ impl Engine for Docker {
         objects::ensure_network(self, name, labels).await
     }
 
-    async fn raise_walls(&self, peers: &[SocketAddr]) -> Result<(), EngineError> {
+    async fn raise_walls(&self, peers: &Peers) -> Result<(), EngineError> {
         match &self.walls {
             Some(walls) => walls.raise(self, peers).await,
             None => Ok(()),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, DiskUse, Engine, EngineError,
-    Event, Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output,
+    Event, Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output, Peers,
     RegistryLogin, Usage,
 };
 use async_trait::async_trait;
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use contract::Timestamp;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use std::{collections::BTreeMap, io, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, io, time::Duration};
 use tokio::sync::mpsc::unbounded_channel;
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl Engine for Fake {
         self.perform(Operation::EnsureNetwork, |model| model.ensure_network(name, labels)).await
     }
 
-    async fn raise_walls(&self, _: &[SocketAddr]) -> Result<(), EngineError> {
+    async fn raise_walls(&self, _: &Peers) -> Result<(), EngineError> {
         self.perform(Operation::RaiseWalls, |_| Ok(())).await
     }
 

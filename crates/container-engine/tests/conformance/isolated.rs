@@ -211,10 +211,32 @@ async fn has_its_share(real: &Real) {
     let host = shown.host_config.unwrap();
     let share = (host.pids_limit, host.nano_cpus, host.memory);
     assert_eq!(share, (Some(2048), Some(1_000_000_000), Some(512 << 20)));
+    assert_eq!(host.cpu_shares, Some(2), "instances come before builds");
     assert_eq!(host.cap_drop, Some(vec!["ALL".to_owned()]));
     assert_eq!(host.network_mode.as_deref(), Some("none"));
     let last = events.collect::<Vec<_>>().await.pop().unwrap();
     assert!(matches!(last, Ok(BuildEvent::Built(_))), "{last:?}");
+}
+
+#[test]
+fn the_newest_sixteen_disks_of_earlier_builds_are_kept() {
+    let name = "isolated::the_newest_sixteen_disks_of_earlier_builds_are_kept";
+    on_docker(name, |real| Box::pin(disks_are_kept(real)));
+}
+
+async fn disks_are_kept(real: &Real) {
+    let (bench, labels) = (real.bench(), real.bench().labels());
+    // Of those of one second, the first names go.
+    let names: Vec<_> = (0..18).map(|n| bench.name(&format!("disk-{n:02}"))).collect();
+    for name in &names {
+        bench.engine().ensure_volume(name, &labels).await.unwrap();
+    }
+    let a_week = Duration::from_secs(7 * 24 * 3600);
+    bench.engine().prune_build_caches(&labels, a_week).await.unwrap();
+    let kept = bench.engine().inventory(&labels).await.unwrap().volumes;
+    let mut kept: Vec<_> = kept.into_iter().map(|volume| volume.name).collect();
+    kept.sort();
+    assert_eq!(kept, names[2..]);
 }
 
 #[test]

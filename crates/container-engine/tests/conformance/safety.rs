@@ -5,8 +5,13 @@ use super::{
     programs::SERVER,
     real::{Real, on_docker},
 };
-use container_engine::{Capability, ContainerSpec, HealthCommand, Mount};
-use std::{net::UdpSocket, time::Duration};
+use container_engine::{Capability, ContainerSpec, HealthCommand, LogQuery, Mount};
+use std::{
+    fs::DirEntry,
+    net::UdpSocket,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 async fn says(bench: &dyn Bench, spec: &ContainerSpec, script: &str) -> String {
     let ran = bench.run_in(&spec.name, &["sh", "-c", script]).await;
@@ -55,6 +60,11 @@ async fn nothing(real: &Real) {
     let cpu = "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max";
     assert!(says(bench, &spec, cpu).await.contains("25000"));
 
+    // Where the processors are busy, the service comes before every container.
+    let weight = "cat /sys/fs/cgroup/cpu/cpu.shares /sys/fs/cgroup/cpu.weight 2>/dev/null";
+    let weight: i64 = says(bench, &spec, weight).await.parse().unwrap();
+    assert!((1..=8).contains(&weight), "{weight}");
+
     // An init process adopts orphans.
     let first = says(bench, &spec, "tr '\\000' ' ' < /proc/1/cmdline").await;
     assert!(first.contains("init"), "{first}");
@@ -69,6 +79,38 @@ async fn nothing(real: &Real) {
     assert_eq!((config["max-size"].as_str(), config["max-file"].as_str()), ("10m", "3"));
     let policy = host.restart_policy.unwrap().name.unwrap();
     assert_eq!(policy.to_string(), "no");
+}
+
+#[test]
+fn a_container_that_logs_without_end_keeps_thirty_megabytes() {
+    let name = "safety::a_container_that_logs_without_end_keeps_thirty_megabytes";
+    on_docker(name, |real| Box::pin(logs_without_end(real)));
+}
+
+async fn logs_without_end(real: &Real) {
+    let bench = real.bench();
+    let mut spec = bench.spec("a");
+    // 50 MB, and then 16 MB in a line that does not end.
+    let program = "yes \"$(head -c 999 /dev/zero | tr '\\0' x)\" | head -n 50000; \
+                   head -c 16M /dev/zero | tr '\\0' x; echo; echo done; sleep 600";
+    spec.command = Some(["sh", "-c", program].map(str::to_owned).into());
+    bench.start(&spec).await;
+    let last = LogQuery { tail: 1, since: None, stream: None };
+    let begun = Instant::now();
+    let is_done = async || {
+        let lines = bench.engine().logs(&spec.name, last).await.unwrap();
+        lines.last().is_some_and(|line| line.text == "done")
+    };
+    while !is_done().await {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not come to its end");
+        bench.pass(Duration::from_millis(200)).await;
+    }
+    let shown = real.behind().inspect_container(&spec.name, None).await.unwrap();
+    let log = PathBuf::from(shown.log_path.unwrap());
+    let files = std::fs::read_dir(log.parent().unwrap()).unwrap().map(|file| file.unwrap());
+    let of_log = |file: &DirEntry| file.file_name().to_string_lossy().contains("-json.log");
+    let bytes: u64 = files.filter(of_log).map(|file| file.metadata().unwrap().len()).sum();
+    assert!((20_000_000..=31_000_000).contains(&bytes), "{bytes}");
 }
 
 #[test]

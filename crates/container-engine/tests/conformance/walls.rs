@@ -1,7 +1,7 @@
 //! Walls around networks, on the real engine: what containers there reach, and what they do not.
 
 use super::real::{Real, on_docker};
-use container_engine::{ContainerSpec, Engine, EngineError, Labels, docker::Docker};
+use container_engine::{ContainerSpec, Engine, EngineError, Labels, Peers, docker::Docker};
 use std::{
     net::{IpAddr, SocketAddr, UdpSocket},
     process::Command,
@@ -123,7 +123,7 @@ async fn reached(real: &Real) {
     start(real.docker(), &old).await;
     let listen = || async { TcpListener::bind("0.0.0.0:0").await.unwrap() };
     let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-    let (peer, secret) = (listen().await, listen().await);
+    let (peer, exception, secret) = (listen().await, listen().await, listen().await);
     let before = gateway(real, &old.network).await;
     let dial = format!(
         "exec 3<>/dev/tcp/{before}/{} && while sleep 0.1; do echo on >&3; done &",
@@ -132,11 +132,12 @@ async fn reached(real: &Real) {
     bench.run_in(&old.name, &["bash", "-c", &format!("exec 1<&- 2<&-; {dial}")]).await;
     let (mut dialled, _) = secret.accept().await.unwrap();
 
-    let peers = [
-        SocketAddr::new(own_address(), port(&peer)),
-        "[fd00::1]:5432".parse().unwrap(),
-        "10.255.0.1:5432".parse().unwrap(),
-    ];
+    let at = |listener| SocketAddr::new(own_address(), port(listener));
+    let (v6, v4) = ("[fd00::1]:5432".parse().unwrap(), "10.255.0.1:5432".parse().unwrap());
+    let peers = Peers {
+        of_all: vec![at(&peer), v6, v4],
+        of_network: [(bench.name("else"), vec![at(&exception), v6, v4])].into(),
+    };
     let docker = walled(real, &labels);
     let (one, two, other) =
         (spec(real, "one", "walled"), spec(real, "two", "walled"), spec(real, "other", "else"));
@@ -159,6 +160,9 @@ async fn reached(real: &Real) {
     assert_eq!(reach("two", 7000).await, Connected, "its own network, by name");
     assert_eq!(reach(&own, port(&peer)).await, Connected, "what an operator names");
     assert_eq!(reach(&machine, port(&peer)).await, Refused, "the same port at another address");
+    assert_eq!(reach(&own, port(&exception)).await, Refused, "the exception of another network");
+    let from_other = try_from(real, &other.name, &own, port(&exception)).await;
+    assert_eq!(from_other, Connected, "the exception of its network");
     for address in [&machine, &own, "172.17.0.1"] {
         assert_eq!(reach(address, port(&secret)).await, Refused, "this machine at {address}");
     }
@@ -188,7 +192,14 @@ async fn reached(real: &Real) {
     docker.raise_walls(&peers).await.unwrap();
     docker.ensure_network(&one.network, &labels).await.unwrap();
     // The operator names nothing any more.
-    docker.raise_walls(&[]).await.unwrap();
+    docker.raise_walls(&Peers::default()).await.unwrap();
+    assert_eq!(reach(&own, port(&peer)).await, Refused);
+    let from_other = try_from(real, &other.name, &own, port(&exception)).await;
+    assert_eq!(from_other, Refused, "no exception any more");
+    // More than the arguments of a program may be.
+    let many = |n: u16| format!("10.255.1.{}:{}", n % 250, n + 1).parse().unwrap();
+    let many = Peers { of_all: (0..9000).map(many).collect(), ..Peers::default() };
+    docker.raise_walls(&many).await.unwrap();
     assert_eq!(reach(&own, port(&peer)).await, Refused);
     // The rules outlive the service, as the containers do.
     drop(docker);
@@ -204,7 +215,7 @@ fn a_probe_notices_that_there_are_no_rules_and_only_forgotten_rules_go() {
 async fn noticed(real: &Real) {
     let (bench, labels) = (real.bench(), real.bench().labels());
     let docker = walled(real, &labels);
-    docker.raise_walls(&[]).await.unwrap();
+    docker.raise_walls(&Peers::default()).await.unwrap();
     let network = bench.name("walled");
     docker.ensure_network(&network, &labels).await.unwrap();
     let (table, kept) = (table_of(real, &network).await, keeper(&labels));
@@ -220,7 +231,7 @@ async fn noticed(real: &Real) {
     // An installation whose only network is of before its walls.
     real.docker().ensure_network(&bench.name("before"), &labels).await.unwrap();
     let docker = walled(real, &labels);
-    docker.raise_walls(&[]).await.unwrap();
+    docker.raise_walls(&Peers::default()).await.unwrap();
     drop(docker);
     keeper_ends(&labels).await;
     // The walls of another installation remove only rules of which no bridge is left, and only such rules.
@@ -228,7 +239,7 @@ async fn noticed(real: &Real) {
     let rise_elsewhere = async |what: &str| {
         let labels = Labels::from([("svc.test-other".to_owned(), bench.name(what))]);
         let docker = walled(real, &labels);
-        docker.raise_walls(&[]).await.unwrap();
+        docker.raise_walls(&Peers::default()).await.unwrap();
         let kept = keeper(&labels);
         helper(&kept, "host", &["nft", "add", "table", "inet", strange]);
         let tables = helper(&kept, "host", &["nft", "list", "tables"]);
@@ -239,7 +250,7 @@ async fn noticed(real: &Real) {
     real.docker().remove_network(&bench.name("before")).await.unwrap();
     assert!(!rise_elsewhere("b").await);
     let docker = walled(real, &labels);
-    docker.raise_walls(&[]).await.unwrap();
+    docker.raise_walls(&Peers::default()).await.unwrap();
     helper(&keeper(&labels), "host", &["nft", "delete", "table", "inet", strange]);
 }
 
@@ -252,7 +263,7 @@ async fn said(real: &Real) {
     let (bench, labels) = (real.bench(), real.bench().labels());
     let nowhere = Docker::connect(None).unwrap().with_builder_base("127.0.0.1:1/nobody:1");
     let docker = nowhere.with_walls(labels.clone(), closed());
-    let (raised, network) = (docker.raise_walls(&[]).await, bench.name("walled"));
+    let (raised, network) = (docker.raise_walls(&Peers::default()).await, bench.name("walled"));
     let ensured = docker.ensure_network(&network, &labels).await;
     for failed in [raised, ensured] {
         let why = failed.unwrap_err();

@@ -59,6 +59,7 @@ impl Serves<CreateUploadUrl> for Platform {
         if let Some(known) = find_upload(self, cx, &request, kind, origin.build()).await? {
             return Ok(Created::Before(known));
         }
+        let _turn = self.world.creation(request.app_id).await?;
         let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
         if open? >= MOST_OPEN {
             return Err(Fault::NotNow(format!(

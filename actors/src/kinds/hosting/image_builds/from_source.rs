@@ -19,7 +19,7 @@ use bytes::Bytes;
 use container_engine::{
     BASE_IMAGE, BuildEvent, BuildSpec, EngineError, Isolation, Labels, Secrets,
 };
-use contract::{AppId, Fault, Id, Sha256};
+use contract::{AppId, Fault, Id, OrganizationId, Sha256};
 use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
@@ -128,7 +128,11 @@ pub fn owner(id: impl Id) -> String {
 }
 
 /// The build for the engine, and the door of an isolated one.
-fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Box<dyn Door>>), NotDone> {
+fn specified(
+    world: &World,
+    organization: Option<OrganizationId>,
+    order: Order,
+) -> Result<(BuildSpec, Option<Box<dyn Door>>), NotDone> {
     let Order { tag, dockerfile, mut args, secrets, labels, steps } = order;
     let site = &world.ports.site;
     let (isolation, door) = match steps {
@@ -137,7 +141,7 @@ fn specified(world: &World, order: Order) -> Result<(BuildSpec, Option<Box<dyn D
             (None, None)
         }
         Steps::Programs { owner, base } => {
-            let door = world.ports.egress.open();
+            let door = world.ports.egress.open(organization);
             let door = door.map_err(|e| NotDone::Unreachable(e.to_string()))?;
             let isolation = Isolation {
                 // Several installations may share the engine.
@@ -189,7 +193,7 @@ async fn build_said(
     let refused = |why: NoTurn| NotDone::Unreachable(why.to_string());
     let _turn = world.builds.begin(ticket, &world.ports.clock).await.map_err(refused)?;
     let engine = &world.ports.engine;
-    let (spec, door) = specified(world, order)?;
+    let (spec, door) = specified(world, organization, order)?;
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
     }
@@ -290,6 +294,21 @@ async fn fetch(
         // No retry: an unreachable host may never have existed, so a person has to look.
         Err(SourceError::Refused(why) | SourceError::Unreachable(why)) => {
             Err(NotDone::Refused(why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_ten_thousand_lines_and_four_mebibytes_and_says_that_it_was_cut() {
+        for (line, most) in [(String::new(), MOST_LINES), ("x".repeat(1 << 10), MOST_BYTES >> 10)] {
+            let mut room = Room { lines: MOST_LINES, bytes: MOST_BYTES, is_over: false };
+            let kept: Vec<_> = (0..20_000).filter_map(|_| room.take(line.clone())).collect();
+            assert!((most - 1..=most + 1).contains(&kept.len()), "{}", kept.len());
+            assert_eq!(kept.last().unwrap(), "the rest of the output is not kept");
         }
     }
 }

@@ -274,6 +274,7 @@ pub fn history(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contract::Id;
 
     fn usage(at: i64, started: i64, cpu_nanos: u64) -> Usage {
         Usage {
@@ -302,5 +303,17 @@ mod tests {
         let known = service(Role::SqlDb, Some(&before), &usage(12_000, 1, 1_500_000_000));
         let both = sum([known, unknown].into_iter(), before.at);
         assert_eq!((both.cpu_percent, both.memory_bytes), (None, 100), "unknown is not zero");
+    }
+
+    #[test]
+    fn samples_stay_for_a_day_and_the_hour_in_which_they_were_taken() {
+        let at = |minutes: i64| Timestamp::from_millis(minutes * 60_000);
+        let sample = |minutes| Sample { at: at(minutes), services: Vec::new() };
+        let hour = (0..60).fold(None, |hour, n| HourlyMetrics::merge(hour, &sample(n))).unwrap();
+        assert_eq!(hour.samples.len(), 60);
+        assert_eq!(hour.end(), End::At(at(25 * 60)));
+        let id = InstanceId::of(ulid::Ulid(1));
+        assert_eq!(HourlyMetrics::key(id, at(0)), HourlyMetrics::key(id, at(59)));
+        assert_ne!(HourlyMetrics::key(id, at(59)), HourlyMetrics::key(id, at(60)));
     }
 }

@@ -4,7 +4,7 @@ use super::seccomp;
 use crate::{
     Isolation, PROXY_PORT,
     docker::{
-        body::{map, signed},
+        body::{LEAST_CPU_SHARES, map, signed},
         helpers::bodies::bare,
     },
 };
@@ -106,6 +106,8 @@ pub(super) fn container(
         memory: Some(memory),
         memory_swap: Some(memory),
         nano_cpus: Some(i64::from(isolation.cpu_millis) * 1_000_000),
+        // Somebody waits for what an instance does, so it comes before a build.
+        cpu_shares: Some(LEAST_CPU_SHARES),
         pids_limit: Some(PIDS),
         oom_score_adj: Some(OOM_SCORE),
         // Only the disk has room.

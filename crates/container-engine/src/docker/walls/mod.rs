@@ -18,16 +18,12 @@ use super::{
     },
     objects,
 };
-use crate::{EngineError, Labels};
+use crate::{EngineError, Labels, Peers};
 use bollard::models::ContainerCreateBody;
 use data_encoding::BASE32_NOPAD;
 use rules::{ELSEWHERE, Facts};
 use sha2::{Digest, Sha256};
-use std::{
-    mem,
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use std::{mem, net::IpAddr, time::Duration};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
@@ -70,8 +66,8 @@ struct Standing {
     resolvers: Vec<IpAddr>,
     /// When these were read.
     read_at: Instant,
-    /// The bridges that the rules are about.
-    bridges: Vec<String>,
+    /// The networks from the time before the walls, with their bridges.
+    before: Vec<(String, String)>,
     rules: String,
 }
 
@@ -106,8 +102,11 @@ impl Walls {
     /// The bridge of a walled network: a name of an interface has 15 characters at most. `None`: a network
     /// with these labels is not walled.
     pub fn bridge(&self, network: &str, labels: &Labels) -> Option<String> {
-        let name = || format!("{}{}", self.prefix(), short([&network.to_owned()], 7));
-        self.are_around(labels).then(name)
+        self.are_around(labels).then(|| self.bridge_of(network))
+    }
+
+    fn bridge_of(&self, network: &str) -> String {
+        format!("{}{}", self.prefix(), short([&network.to_owned()], 7))
     }
 
     fn prefix(&self) -> String {
@@ -161,7 +160,7 @@ impl Walls {
     }
 
     /// Raises the walls if they do not stand, and sets their rules again if they do.
-    pub async fn raise(&self, docker: &Docker, peers: &[SocketAddr]) -> Result<(), EngineError> {
+    pub async fn raise(&self, docker: &Docker, peers: &Peers) -> Result<(), EngineError> {
         if self.set_again(docker, peers).await {
             return Ok(());
         }
@@ -183,7 +182,7 @@ impl Walls {
     }
 
     /// Sets the rules again. False: the walls do not stand.
-    async fn set_again(&self, docker: &Docker, peers: &[SocketAddr]) -> bool {
+    async fn set_again(&self, docker: &Docker, peers: &Peers) -> bool {
         let mut state = self.state.lock().await;
         let State::Standing(mut standing) = mem::replace(&mut *state, State::Unknown) else {
             return false;
@@ -202,7 +201,7 @@ impl Walls {
                 }
             }
         }
-        standing.rules = self.rules(&standing.bridges, &standing.resolvers, peers);
+        standing.rules = self.rules(&standing.before, &standing.resolvers, peers);
         match set(&mut standing.keeper, &standing.rules).await {
             Ok(()) => {
                 *state = State::Standing(standing);
@@ -219,7 +218,7 @@ impl Walls {
         &self,
         docker: &Docker,
         image: &str,
-        peers: &[SocketAddr],
+        peers: &Peers,
     ) -> Result<Standing, EngineError> {
         let (helpers, own) = (&docker.helpers, self.own());
         tether::remove_others(helpers, &own).await?;
@@ -228,23 +227,38 @@ impl Walls {
         // The bridges of before the walls have other names.
         let (walled, before): (Vec<_>, Vec<_>) =
             networks.into_iter().partition(|(_, bridge)| bridge.starts_with(&self.prefix()));
-        let mut bridges: Vec<String> = before.into_iter().map(|(_, bridge)| bridge).collect();
-        bridges.push(format!("{}*", self.prefix()));
-        let rules = self.rules(&bridges, &resolvers, peers);
+        let rules = self.rules(&before, &resolvers, peers);
         let mut keeper = Tethered::start(helpers, image, bodies::keeper(image, &own), None).await?;
         set(&mut keeper, &rules).await?;
         self.probe(docker, image, walled.first().map(|(network, _)| network.as_str())).await?;
         tracing::info!(table = self.table(), "the walls around instances stand");
-        Ok(Standing { keeper, resolvers, read_at, bridges, rules })
+        Ok(Standing { keeper, resolvers, read_at, before, rules })
     }
 
     fn table(&self) -> String {
         format!("svc_{}", self.tag)
     }
 
-    fn rules(&self, bridges: &[String], resolvers: &[IpAddr], peers: &[SocketAddr]) -> String {
-        let (table, closed) = (&self.table(), &self.closed);
-        rules::rules(&Facts { table, bridges, closed, resolvers, peers })
+    fn rules(&self, before: &[(String, String)], resolvers: &[IpAddr], peers: &Peers) -> String {
+        let bridges = before.iter().map(|(_, bridge)| bridge.clone());
+        let bridges: Vec<_> = bridges.chain([format!("{}*", self.prefix())]).collect();
+        let bridge_of = |network: &String| {
+            let known = before.iter().find(|(name, _)| name == network);
+            known.map_or_else(|| self.bridge_of(network), |(_, bridge)| bridge.clone())
+        };
+        let of_bridge = |(network, peers): (&String, &Vec<_>)| {
+            let bridge = bridge_of(network);
+            peers.iter().map(|peer| (bridge.clone(), *peer)).collect::<Vec<_>>()
+        };
+        let of_bridges: Vec<_> = peers.of_network.iter().flat_map(of_bridge).collect();
+        rules::rules(&Facts {
+            table: &self.table(),
+            bridges: &bridges,
+            closed: &self.closed,
+            resolvers,
+            peers: &peers.of_all,
+            of_bridges: &of_bridges,
+        })
     }
 
     /// The name servers that the engine gives to containers.

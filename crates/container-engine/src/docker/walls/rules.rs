@@ -21,6 +21,8 @@ pub(super) struct Facts<'a> {
     pub resolvers: &'a [IpAddr],
     /// What is open all the same, over TCP.
     pub peers: &'a [SocketAddr],
+    /// The same from one bridge.
+    pub of_bridges: &'a [(String, SocketAddr)],
 }
 
 /// The rules, in one line. They replace those of before in one step.
@@ -29,7 +31,7 @@ pub(super) struct Facts<'a> {
 /// closed, and no port for mail between servers. Of this machine it reaches only what is a name server or a
 /// peer. What others begin, it may answer; what it began itself ends when the rules forbid it.
 pub(super) fn rules(facts: &Facts<'_>) -> String {
-    let Facts { table, bridges, closed, resolvers, peers } = facts;
+    let Facts { table, bridges, closed, resolvers, peers, of_bridges } = facts;
     let closed = |is_v4: bool| {
         let closed = closed.iter().filter(move |(address, _)| address.is_ipv4() == is_v4);
         closed.map(|(address, bits)| format!("{address}/{bits}")).collect()
@@ -41,6 +43,13 @@ pub(super) fn rules(facts: &Facts<'_>) -> String {
     let peers = |is_v4: bool| {
         let peers = peers.iter().filter(move |peer| peer.is_ipv4() == is_v4);
         peers.map(|peer| format!("{} . {}", peer.ip(), peer.port())).collect()
+    };
+    let of_bridges = |is_v4: bool| {
+        let peers = of_bridges.iter().filter(move |(_, peer)| peer.is_ipv4() == is_v4);
+        let element = |(bridge, peer): &(String, SocketAddr)| {
+            format!("\"{bridge}\" . {} . {}", peer.ip(), peer.port())
+        };
+        peers.map(element).collect()
     };
     let mut text = format!("table inet {table}; delete table inet {table}; table inet {table} {{ ");
     let mut set = |name: &str, kind: &str, elements: Vec<String>| {
@@ -56,6 +65,8 @@ pub(super) fn rules(facts: &Facts<'_>) -> String {
     set("resolvers6", "ipv6_addr", resolvers(false));
     set("peers4", "ipv4_addr . inet_service", peers(true));
     set("peers6", "ipv6_addr . inet_service", peers(false));
+    set("own4", "ifname . ipv4_addr . inet_service", of_bridges(true));
+    set("own6", "ifname . ipv6_addr . inet_service", of_bridges(false));
     let mut chain = |name: &str, rules: &[String]| {
         let _ = write!(text, "chain {name} {{ {}; }}; ", rules.join("; "));
     };
@@ -68,9 +79,12 @@ pub(super) fn rules(facts: &Facts<'_>) -> String {
             "meta l4proto { tcp, udp } th dport 53 ip6 daddr @resolvers6 accept",
             "ip daddr . tcp dport @peers4 accept",
             "ip6 daddr . tcp dport @peers6 accept",
+            "iifname . ip daddr . tcp dport @own4 accept",
+            "iifname . ip6 daddr . tcp dport @own6 accept",
             // Where this machine leads an address of its own to a container, or to another port.
             "ct status dnat ct original proto-dst 53 ct original ip daddr @resolvers4 accept",
-            "ct status dnat ct original ip daddr . ct original proto-dst @peers4 accept",
+            "meta l4proto tcp ct status dnat ct original ip daddr . ct original proto-dst @peers4 accept",
+            "meta l4proto tcp ct status dnat iifname . ct original ip daddr . ct original proto-dst @own4 accept",
         ]
         .map(str::to_owned),
     );

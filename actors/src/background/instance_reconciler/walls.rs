@@ -1,0 +1,64 @@
+//! Keeps the walls around instances, with the exceptions that an operator makes.
+
+use super::{UNTIL_THE_FIRST, instances};
+use crate::{
+    kinds::{
+        hosting::{
+            instances::{InstanceIndex, Instances},
+            names,
+        },
+        people::tenant::organization,
+        world::World,
+    },
+    ports::egress::Reached,
+};
+use container_engine::Peers;
+use contract::Fault;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// Raises the walls once there is an instance, and makes sure at each interval that they stand. Apart from
+/// the rounds: the image of the helpers may have to be made first.
+pub(super) async fn keep(world: Arc<World>, every: Duration) {
+    loop {
+        let any = world.store.oldest::<Instances>(&InstanceIndex::All, None).count_up_to(1);
+        if any == Ok(0) {
+            world.engine_health.set_egress(Ok(()));
+            world.ports.clock.sleep(UNTIL_THE_FIRST).await;
+            continue;
+        }
+        let raised = match world.ports.egress.of_instances().await {
+            Some(reached) => match peers(&world, reached) {
+                Ok(peers) => world.ports.engine.raise_walls(&peers).await,
+                Err(e) => {
+                    tracing::error!(error = %e, "the instances cannot be read, so their walls stay as they are");
+                    world.ports.clock.sleep(every).await;
+                    continue;
+                }
+            },
+            None => Ok(()),
+        };
+        // An attempt makes containers.
+        let pause = if raised.is_ok() { every } else { every * 3 };
+        world.engine_health.set_egress(raised);
+        world.ports.clock.sleep(pause).await;
+    }
+}
+
+/// What each network reaches of the inside.
+fn peers(world: &World, Reached { by_all, by_organization }: Reached) -> Result<Peers, Fault> {
+    let mut of_network = BTreeMap::new();
+    if !by_organization.is_empty() {
+        for (id, instance) in instances(world)? {
+            let reached = match organization(&world.store, instance.state.app_id) {
+                Ok(of) => by_organization.get(&of),
+                // An app that is deleted may have none any more.
+                Err(Fault::NotFound(_)) => None,
+                Err(fault) => return Err(fault),
+            };
+            if let Some(reached) = reached {
+                of_network.insert(names::network(id), reached.clone());
+            }
+        }
+    }
+    Ok(Peers { of_all: by_all, of_network })
+}
