@@ -1,7 +1,7 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
 # those of `openapi`.
 
-.PHONY: run test test-engines test-program test-others test-checks test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
+.PHONY: run test test-engines test-program test-rest test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
 
 DATA ?= data/run
 # Cargo takes all processors, and not those that make has left.
@@ -18,9 +18,9 @@ run:
 
 # Run every check and every test, and name the tests that were left out. One that fails does not keep
 # others from running. The tests of the program wait for half of their time, for containers, browsers and
-# servers: twice as many as processors run at a time, and the other tests and the checks beside them.
+# servers: twice as many as processors run at a time, and the other tests beside them, and then the checks.
 test: test-deps fmt
-	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-others test-checks
+	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-rest
 
 # Run the tests with containers on the Docker of later releases of Debian, each with both stores of images, as
 # root. Takes an hour and a half. `make test-engines ENGINES=forky+containerd` runs one.
@@ -32,11 +32,9 @@ test-engines:
 test-program: test-build test-prepare
 	+$(ALONE) RUST_TEST_THREADS=$$((2 * $$(getconf _NPROCESSORS_ONLN))) cargo test $(TESTS) --test it 2>&1 | cat
 
-test-others: test-build-others test-prepare
-	$(ALONE) cargo test $(TESTS)
-
-test-checks: test-build-others
-	$(ALONE) make lint doc
+# The checks compile, and no other cargo can begin meanwhile: so they come last, also after a test that fails.
+test-rest: test-build-others test-prepare
+	tests=0; $(ALONE) cargo test $(TESTS) || tests=$$?; $(ALONE) make lint doc && exit $$tests
 
 # Apart, because the tests of the program take longest and begin while the others compile.
 test-build:
