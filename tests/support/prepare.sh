@@ -7,9 +7,9 @@ cd "$(dirname "$0")/../.."
 if docker info >/dev/null 2>&1; then
     tests/support/images/build.sh >/dev/null 2>&1 &
 fi
-# The driver of Firefox is no package of Debian.
+# The driver of Firefox is no package of Debian. It works as well without optimization, and is there sooner.
 if command -v firefox-esr >/dev/null 2>&1 && [ ! -x target/tools/bin/geckodriver ]; then
-    cargo install --quiet --locked geckodriver@0.37.1 --root target/tools >/dev/null 2>&1 &
+    CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --quiet --locked geckodriver@0.37.1 --root target/tools >/dev/null 2>&1 &
 fi
 # A test takes the packages that are there for whole, so what was not finished goes.
 unfinished=
