@@ -79,15 +79,13 @@ impl Drop for Cuttable {
 }
 
 /// A Docker daemon for one test. It does not change the firewall of the machine, which gets one rule, so
-/// that containers of one network reach each other. It has its own bridge, because otherwise its start would
-/// remove the bridge of the machine's daemon.
+/// that containers of one network reach each other. It has its own bridge and the usual pool of addresses,
+/// because otherwise its start would remove the bridge of the machine's daemon.
 pub struct Daemon {
     /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,
     folder: tempfile::TempDir,
     bridge: String,
-    /// The addresses of its networks.
-    addresses: String,
     child: Option<Child>,
 }
 
@@ -121,8 +119,7 @@ impl Daemon {
         let range = format!("10.212.{}.1/24", fastrand::u8(..));
         ip(&["link", "add", "name", &bridge, "type", "bridge"]);
         let has_bridge = ip(&["address", "replace", &range, "dev", &bridge]);
-        let addresses = format!("10.{}.0.0/16", fastrand::u8(192..212));
-        let mut daemon = Daemon { address, folder, bridge, addresses, child: None };
+        let mut daemon = Daemon { address, folder, bridge, child: None };
         daemon.firewall("-I");
         if has_bridge && daemon.boot() {
             return Some(daemon);
@@ -161,7 +158,6 @@ impl Daemon {
         command.arg("--data-root").arg(at("data")).arg("--exec-root").arg(at("exec"));
         command.arg("--pidfile").arg(at("pid")).arg("--host").arg(&self.address);
         command.arg(format!("--bridge={}", self.bridge));
-        command.arg(format!("--default-address-pool=base={},size=24", self.addresses));
         command.args(["--iptables=false", "--ip-forward=false"]);
         command.arg("--ip-masq=false");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -171,7 +167,7 @@ impl Daemon {
 
     /// Adds the rule of the firewall (`-I`), or removes it (`-D`).
     fn firewall(&self, what: &str) {
-        let rule = ["-s", &self.addresses, "-d", &self.addresses, "-j", "ACCEPT"];
+        let rule = ["-m", "physdev", "--physdev-is-bridged", "-j", "ACCEPT"];
         let _ = Command::new("iptables").args(["-w", what, "FORWARD"]).args(rule).output();
     }
 
