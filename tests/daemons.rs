@@ -78,9 +78,9 @@ impl Drop for Cuttable {
     }
 }
 
-/// A Docker daemon for one test. It does not change the firewall of the machine, which gets one rule, so
-/// that containers of one network reach each other. It has its own bridge and the usual pool of addresses,
-/// because otherwise its start would remove the bridge of the machine's daemon.
+/// A Docker daemon for one test. It does not change the firewall of the machine; the test adds the one rule
+/// with which containers of one network reach each other. It has its own bridge and the usual pool of
+/// addresses, because otherwise its start would remove the bridge of the machine's daemon.
 pub struct Daemon {
     /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,

@@ -25,7 +25,6 @@ fn a_full_disk_of_the_engine_loses_nothing_and_is_over_when_there_is_room() {
     ]);
     let (ada, project, instance) = backend(&service);
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let of = json!({"instanceId": instance["id"]});
     let psql = |statement: &str| {
         let name = container(&instance, "sqldb");
         daemon.docker(&["exec", &name, "psql", "-U", "svc", "-d", "parse", "-XAtc", statement])
@@ -79,7 +78,7 @@ fn a_full_disk_of_the_engine_loses_nothing_and_is_over_when_there_is_room() {
     let refused = psql(large).stderr;
     let refused = String::from_utf8_lossy(&refused);
     assert!(refused.contains("No space left") || refused.contains("recovery"), "{refused}");
-    call("svc_restartBackendInstance", of.clone()).ok();
+    call("svc_restartBackendInstance", json!({"instanceId": instance["id"]})).ok();
 
     daemon.free();
     let running = until(&service, &ada, &instance["id"], &["running"]);

@@ -1,10 +1,12 @@
 //! Rate limits, and whom a call counts for.
 
-use crate::support::{
-    load::together,
-    service::{Answer, Person, Service, eventually},
+use crate::{
+    support::{
+        load::together,
+        service::{Answer, Person, Service, eventually},
+    },
+    uploads::opening,
 };
-use crate::uploads::opening;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

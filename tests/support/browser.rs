@@ -375,16 +375,21 @@ impl Browser {
         std::fs::write(file, picture).unwrap();
     }
 
+    /// Makes a picture of the page for each of these widths, which the page fits. Leaves the last width.
+    pub fn pictures(&self, folder: &Path, name: &str, widths: [u32; 2]) {
+        std::fs::create_dir_all(folder).unwrap();
+        for width in widths {
+            let high = self.fits(name, width);
+            self.picture(&folder.join(format!("{name}-{width}.png")), high);
+        }
+        self.set_size(widths[1], 900);
+    }
+
     /// Asserts that the page fits phones and computers without scrolling sideways. Leaves a picture
     /// for each of them in `target/tmp`.
     pub fn check_layout(&self, name: &str) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
-        std::fs::create_dir_all(&folder).unwrap();
-        for width in WIDTHS {
-            let high = self.fits(name, width);
-            self.picture(&folder.join(format!("{name}-{width}.png")), high);
-        }
-        self.set_size(WIDTHS[1], 900);
+        self.pictures(&folder, name, WIDTHS);
     }
 }
 

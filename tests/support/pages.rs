@@ -86,7 +86,7 @@ impl Judge {
             // The page has it now.
             script.clear();
             if let Some(folder) = &pictures {
-                take(browser, folder, &format!("{name}-{scheme}"));
+                browser.pictures(folder, &format!("{name}-{scheme}"), WIDTHS);
             }
         }
         browser.prefer("light");
@@ -99,16 +99,6 @@ impl Drop for Judge {
             assert_eq!(faults(&self.checker, self.folder.path()), Vec::<String>::new());
         }
     }
-}
-
-/// Takes pictures of the page that the browser shows.
-fn take(browser: &Browser, folder: &Path, name: &str) {
-    std::fs::create_dir_all(folder).unwrap();
-    for width in WIDTHS {
-        let high = browser.fits(name, width);
-        browser.picture(&folder.join(format!("{name}-{width}.png")), high);
-    }
-    browser.set_size(WIDTHS[1], 900);
 }
 
 /// What the HTML checker finds in the files of a folder.

@@ -37,8 +37,7 @@ pub(crate) struct Images {
 
 /// Measures the start of a backend. Without Docker there are no rows.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
-    if docker(&["version"]).is_err() {
-        eprintln!("left out: there is no Docker Engine");
+    if !has_docker() {
         return Ok(Vec::new());
     }
     let home = machine::scratch()?;
@@ -200,6 +199,15 @@ fn until(done: impl Fn() -> bool) -> Outcome<()> {
         std::thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+/// Whether there is a Docker Engine. Prints a remark if there is none.
+pub(crate) fn has_docker() -> bool {
+    let is_there = docker(&["version"]).is_ok();
+    if !is_there {
+        eprintln!("left out: there is no Docker Engine");
+    }
+    is_there
 }
 
 /// Runs the `docker` command, and returns its output.

@@ -12,7 +12,7 @@ use crate::{
     },
     ports::egress::Reached,
 };
-use container_engine::Peers;
+use container_engine::{EngineError, Peers};
 use contract::Fault;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -27,14 +27,7 @@ pub(super) async fn keep(world: Arc<World>, every: Duration) {
             continue;
         }
         let raised = match world.ports.egress.of_instances().await {
-            Some(reached) => match peers(&world, reached) {
-                Ok(peers) => world.ports.engine.raise_walls(&peers).await,
-                Err(e) => {
-                    tracing::error!(error = %e, "the instances cannot be read, so their walls stay as they are");
-                    world.ports.clock.sleep(every).await;
-                    continue;
-                }
-            },
+            Some(reached) => raise(&world, reached).await,
             None => Ok(()),
         };
         // An attempt makes containers.
@@ -42,6 +35,12 @@ pub(super) async fn keep(world: Arc<World>, every: Duration) {
         world.engine_health.set_egress(raised);
         world.ports.clock.sleep(pause).await;
     }
+}
+
+async fn raise(world: &World, reached: Reached) -> Result<(), EngineError> {
+    // Without the exceptions, connections would end that an operator allows: the walls stay as they are.
+    let unread = |e: Fault| EngineError::Unreachable(format!("the instances cannot be read: {e}"));
+    world.ports.engine.raise_walls(&peers(world, reached).map_err(unread)?).await
 }
 
 /// What each network reaches of the inside.

@@ -38,7 +38,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
             Ok(())
         })?;
         let name = format!("{} {}", flood.connections, flood.name);
-        rows.extend(beside.rows(&name)?);
+        rows.extend(beside.rows(&name));
         rows.push(beside.memory(&name, MOST_MEMORY));
     }
     Ok(rows)

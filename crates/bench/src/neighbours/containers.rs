@@ -3,7 +3,7 @@
 use super::{Tenants, start};
 use crate::{
     Pace,
-    backend::{MeasuredService, docker},
+    backend::{MeasuredService, docker, has_docker},
     image_builds::base_image,
     machine,
     outcome::{Explain, Outcome},
@@ -20,9 +20,9 @@ const PROGRAMS: [(&str, &str); 5] = [
     // Not a shell, which ends when it cannot fork.
     (
         "fork bombs",
-        "exec node -e \"const {spawn} = require('child_process'); \\
-           setInterval(() => { for (let n = 0; n < 20; n++) \\
-             spawn('sleep', ['1']).on('error', () => {}); }, 5)\"",
+        "exec node -e \"const {spawn} = require('child_process'); \
+         setInterval(() => { for (let n = 0; n < 20; n++) \
+         spawn('sleep', ['1']).on('error', () => {}); }, 5)\"",
     ),
     ("programs that fill their memory", "while :; do tail /dev/zero; done"),
     ("programs that log without end", "yes \"$(head -c 8000 /dev/zero | tr '\\0' x)\""),
@@ -43,8 +43,7 @@ const INSTANCES: usize = 40;
 
 /// Measures the attacks with containers. Without Docker there are no rows.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
-    if docker(&["version"]).is_err() {
-        eprintln!("left out: there is no Docker Engine");
+    if !has_docker() {
         return Ok(Vec::new());
     }
     Ok([programs(pace)?, instances(pace)?].concat())
@@ -64,7 +63,7 @@ fn programs(pace: Pace) -> Outcome<Vec<Row>> {
             signal.wait();
             containers.check()
         })?;
-        beside.rows_at_worst(&format!("{CONTAINERS} {what}"))
+        Ok(beside.rows_at_worst(&format!("{CONTAINERS} {what}")))
     });
     Ok(rows.collect::<Outcome<Vec<_>>>()?.concat())
 }
@@ -88,7 +87,7 @@ fn instances(pace: Pace) -> Outcome<Vec<Row>> {
         made.iter().try_for_each(|instance| service.until_gone(instance))
     })?;
     server.stop()?;
-    Ok(beside.rows_at_worst(&format!("{INSTANCES} instances that are created at once"))?.into())
+    Ok(beside.rows_at_worst(&format!("{INSTANCES} instances that are created at once")).into())
 }
 
 /// Containers that run until the value is dropped.
@@ -111,9 +110,7 @@ impl Containers {
             Ok(started)
         })
     }
-}
 
-impl Containers {
     /// Checks that all of them still run.
     fn check(&self) -> Outcome<()> {
         let filter = format!("name=^{NAME}-");

@@ -76,7 +76,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let late = latest(&server, &visitor.session, app)?;
     let grown = machine::peak(server.process())?.saturating_sub(resting);
     let attack = format!("{DUE} due deliveries and {} tar pits", ORGANIZATIONS * WEBHOOKS);
-    let mut rows = Vec::from(Beside::new(before, during).rows(&attack)?);
+    let mut rows = Vec::from(Beside::new(before, during).rows(&attack));
     let seconds = |late: f64, who: &str| (late, format!("{late:.1} s{who}"));
     let row = Row::new(
         &format!("latest end of a build's time beside {attack}"),

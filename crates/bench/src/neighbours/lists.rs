@@ -64,7 +64,7 @@ pub fn measure(pace: Pace, records: usize) -> Outcome<Vec<Row>> {
             Ok(())
         })
     })?;
-    Ok(beside.rows(&format!("lists of {records} records"))?.into())
+    Ok(beside.rows(&format!("lists of {records} records")).into())
 }
 
 /// Makes a webhook.

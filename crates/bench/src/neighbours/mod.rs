@@ -24,22 +24,22 @@ use serde_json::json;
 use std::path::Path;
 use visitor::Visitor;
 
-pub const METHOD: &str = "One tenant without a rate limit attacks; another one, at another address, \
-    calls `getCurrentUser` and opens the start page of the dashboard in turns, each over a new \
-    connection. The yardstick is the same before the attack. The ratio is the larger one of those of \
-    the median and of the 95th percentile. Of several windows, before the attack and during it, the \
-    one counts in which other programs of the machine worked the least, whatever its figures. The \
-    service has as many workers as the machine has processors, so the visitor competes with it for \
-    them; attackers outside of containers have the lowest priority, because nobody attacks from the machine \
-    itself. Where containers attack, the window counts in which the visitor waited the longest. The attacks: four calls at a time that list 100,000 records (`--records` \
-    sets another number); 30 runners that wait for builds, beside 20,000 waiting builds of others; 16 \
-    repositories on a server that sends a few bytes a second; key files with nearly as many rounds as \
-    are accepted, of three accounts; 100,000 deliveries that are due when the service starts, to 64 \
-    receivers that never answer; 2,100 half-sent heads, and 1,500 unfinished forms; 720 MB of logs \
-    of builds; eight containers, with the limits of instances and an image of `SVC_RECIPE_BASE_IMAGE` \
+pub const METHOD: &str = "One tenant without a rate limit attacks; another one, at another address, calls \
+    `getCurrentUser` and opens the start page of the dashboard in turns, each over a new connection. The \
+    yardstick is the same before the attack. The ratio is the larger one of those of the median and of the \
+    95th percentile. Of several windows, before the attack and during it, the one counts in which other \
+    programs of the machine worked the least, whatever its figures. The service has as many workers as the \
+    machine has processors, so the visitor competes with it for them; attackers outside of containers have \
+    the lowest priority, because nobody attacks from the machine itself. Where containers attack, the window \
+    counts in which the visitor waited the longest. The attacks: four calls at a time that list 100,000 \
+    records (`--records` sets another number); 30 runners that wait for builds, beside 20,000 waiting builds \
+    of others; 16 repositories on a server that sends a few bytes a second; key files with nearly as many \
+    rounds as are accepted, of three accounts; 100,000 deliveries that are due when the service starts, to \
+    64 receivers that never answer; 2,100 half-sent heads, and 1,500 unfinished forms; 720 MB of logs of \
+    builds; eight containers, with the limits of instances and an image of `SVC_RECIPE_BASE_IMAGE` \
     (`node:22-slim`), that compute, fork, fill their memory, log or write to the disk without end; and 40 \
-    backends that are created at once. The attacks on connections come from one address, and the visitor from another one. \
-    Memory is the most that the service had during the attack, beyond what it had before.";
+    backends that are created at once. The attacks on connections come from one address, and the visitor \
+    from another one. Memory is the most that the service had during the attack, beyond what it had before.";
 
 const SLOWEST: f64 = 2.0;
 const BINDS: &str = "processor time: the service shares the processors with the visitor.";

@@ -45,8 +45,10 @@ pub struct Window {
 /// What the visitor met before an attack and during it.
 pub struct Beside {
     before: Window,
-    /// At least one.
-    during: Vec<Window>,
+    /// The calmest window during the attack.
+    during: Window,
+    /// The one in which the visitor waited the longest.
+    worst: Window,
     /// How many bytes more the service had during the attack.
     grown: u64,
 }
@@ -124,7 +126,7 @@ impl Visitor {
     /// The calmest of the windows of a pace.
     pub fn in_peace(&self, server: &Server, pace: Pace) -> Outcome<Window> {
         let windows = (0..pace.rounds.max(1)).map(|_| self.look(server, pace.seconds));
-        calmest(&windows.collect::<Outcome<Vec<_>>>()?).copied()
+        calmest(&windows.collect::<Outcome<Vec<_>>>()?)
     }
 
     /// What the visitor meets before the attack and during it. The attack lasts until the signal, or
@@ -139,7 +141,7 @@ impl Visitor {
         let bytes = machine::resident(Some(server.process()))?;
         machine::forget_peak(server.process())?;
         let signal = Signal::default();
-        let during = thread::scope(|scope| {
+        let windows = thread::scope(|scope| {
             let attack = scope.spawn(|| {
                 // Its threads inherit the priority.
                 machine::work_after_others()?;
@@ -163,13 +165,19 @@ impl Visitor {
             looked.map(|()| windows)
         })?;
         let grown = machine::peak(server.process())?.saturating_sub(bytes);
-        Ok(Beside { before, during, grown })
+        Ok(Beside { before, during: calmest(&windows)?, worst: worst(&windows)?, grown })
     }
 }
 
 /// The window in which other programs worked the least.
-fn calmest(windows: &[Window]) -> Outcome<&Window> {
-    windows.iter().min_by(|a, b| a.others.total_cmp(&b.others)).or_say("a window")
+fn calmest(windows: &[Window]) -> Outcome<Window> {
+    windows.iter().copied().min_by(|a, b| a.others.total_cmp(&b.others)).or_say("a window")
+}
+
+/// The window in which the visitor waited the longest.
+fn worst(windows: &[Window]) -> Outcome<Window> {
+    let waited = |window: &Window| window.call.p95 + window.page.p95;
+    windows.iter().copied().max_by(|a, b| waited(a).total_cmp(&waited(b))).or_say("a window")
 }
 
 impl Waits {
@@ -189,20 +197,17 @@ impl Waits {
 
 impl Beside {
     pub fn new(before: Window, during: Window) -> Beside {
-        Beside { before, during: vec![during], grown: 0 }
+        Beside { before, during, worst: during, grown: 0 }
     }
 
     /// The rows of the visitor's calls and pages, in the calmest window.
-    pub fn rows(&self, attack: &str) -> Outcome<[Row; 2]> {
-        Ok(self.rows_in(attack, calmest(&self.during)?))
+    pub fn rows(&self, attack: &str) -> [Row; 2] {
+        self.rows_in(attack, &self.during)
     }
 
-    /// The same in the window in which the visitor waited the longest, for an attack by other programs of the
-    /// machine.
-    pub fn rows_at_worst(&self, attack: &str) -> Outcome<[Row; 2]> {
-        let waited = |window: &&Window| window.call.p95 + window.page.p95;
-        let worst = self.during.iter().max_by(|a, b| waited(a).total_cmp(&waited(b)));
-        Ok(self.rows_in(attack, worst.or_say("a window")?))
+    /// The same in the worst window, for an attack by other programs of the machine: no window is calm then.
+    pub fn rows_at_worst(&self, attack: &str) -> [Row; 2] {
+        self.rows_in(attack, &self.worst)
     }
 
     fn rows_in(&self, attack: &str, during: &Window) -> [Row; 2] {

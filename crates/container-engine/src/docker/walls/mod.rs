@@ -242,12 +242,9 @@ impl Walls {
     fn rules(&self, before: &[(String, String)], resolvers: &[IpAddr], peers: &Peers) -> String {
         let bridges = before.iter().map(|(_, bridge)| bridge.clone());
         let bridges: Vec<_> = bridges.chain([format!("{}*", self.prefix())]).collect();
-        let bridge_of = |network: &String| {
-            let known = before.iter().find(|(name, _)| name == network);
-            known.map_or_else(|| self.bridge_of(network), |(_, bridge)| bridge.clone())
-        };
         let of_bridge = |(network, peers): (&String, &Vec<_>)| {
-            let bridge = bridge_of(network);
+            let known = before.iter().find(|(name, _)| name == network);
+            let bridge = known.map_or_else(|| self.bridge_of(network), |(_, known)| known.clone());
             peers.iter().map(|peer| (bridge.clone(), *peer)).collect::<Vec<_>>()
         };
         let of_bridges: Vec<_> = peers.of_network.iter().flat_map(of_bridge).collect();
