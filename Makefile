@@ -23,7 +23,7 @@ test: test-deps fmt
 	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-rest
 
 # Run the tests with containers on the Docker of later releases of Debian, each with both stores of images, as
-# root. Takes an hour and a half. `make test-engines ENGINES=forky+containerd` runs one.
+# root. Takes two to three hours. `make test-engines ENGINES=forky+containerd` runs one.
 test-engines:
 	.ci/engines $(ENGINES)
 

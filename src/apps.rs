@@ -36,7 +36,7 @@ pub struct Apps {
     /// Where the service listens, for the files that the dashboard sends.
     listen: SocketAddr,
     long_calls: Arc<[Addr<Router>]>,
-    /// How many routers of the service were made.
+    /// How many workers that answer calls were begun.
     begun: Arc<AtomicUsize>,
 }
 
@@ -76,7 +76,11 @@ impl Apps {
 
     /// The dashboard. Most of its pages show a list, so its workers are its own.
     pub fn pages(&self) -> impl Served<ServiceResponse> + use<> {
-        let edge = self.edge(Router::new(self.wired.platform.clone()));
+        self.pages_of(Router::new(self.wired.platform.clone()))
+    }
+
+    fn pages_of(&self, router: Router) -> impl Served<ServiceResponse> + use<> {
+        let edge = self.edge(router);
         let (settings, listen) = (self.dashboard.clone(), self.listen);
         let app = App::new().configure(move |app| match Pages::new(edge, listen) {
             Ok(service) => dashboard::configure(Rc::new(service), settings, app),
@@ -87,21 +91,35 @@ impl Apps {
 
     /// Functions, endpoints, and instances.
     pub fn calls(&self) -> impl Served<Response<BoxBody>> + use<> {
-        let turn = self.begun.fetch_add(1, Relaxed);
-        let long_calls = self.long_calls.get(turn % self.long_calls.len().max(1));
-        let router = Router::leaving_long_calls(
-            self.wired.platform.clone(),
-            long_calls.cloned().map(Addr::recipient),
-        );
+        self.calls_of(self.router_of(self.turn()))
+    }
+
+    fn calls_of(&self, router: Router) -> impl Served<Response<BoxBody>> + use<> {
         let edge = self.edge(router);
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     }
 
-    /// Both, by the host name that is asked for.
+    /// Both, by the host name that is asked for. They share their workers, so the lists of pages are read elsewhere.
     pub fn all(&self) -> impl Served<Response<BoxBody>> + use<> {
         let dashboard = self.dashboard.url.host_str().unwrap_or_default();
-        by_host(self.shared.clone(), dashboard, self.pages(), self.calls())
+        let turn = self.turn();
+        let pages = self.pages_of(self.router_of(turn));
+        by_host(self.shared.clone(), dashboard, pages, self.calls_of(self.router_of(turn)))
+    }
+
+    /// The number of a worker that answers calls.
+    fn turn(&self) -> usize {
+        self.begun.fetch_add(1, Relaxed)
+    }
+
+    /// A router of a worker that short calls need. The workers take the routers of long calls in turn.
+    fn router_of(&self, turn: usize) -> Router {
+        let long_calls = self.long_calls.get(turn % self.long_calls.len().max(1));
+        Router::leaving_long_calls(
+            self.wired.platform.clone(),
+            long_calls.cloned().map(Addr::recipient),
+        )
     }
 }
 

@@ -5,7 +5,8 @@ use rustix::{
     fs::Mode,
     process::{Resource, Rlimit, getrlimit, setrlimit, umask},
 };
-use std::{os::unix::process::CommandExt, process::Command};
+use std::{io, os::unix::process::CommandExt, process::Command, thread};
+use tokio::sync::oneshot;
 
 /// Replaces this process by a new one with the same program, arguments, environment and process id.
 /// Its open files and listening sockets are closed. Returns only if that fails, with the reason.
@@ -28,8 +29,8 @@ pub fn start_again() -> String {
 /// Open files that are reserved for the store, artifacts and the container engine.
 const FOR_OTHERS: u64 = 256;
 
-/// The priority of threads that others go before, as `nice` counts.
-const AFTER_OTHERS: i32 = 10;
+/// The priority of threads and processes that others go before, as `nice` counts.
+pub const AFTER_OTHERS: i32 = 10;
 
 /// Lets all other threads go before this one: what it does takes long, and keeps short calls waiting
 /// for a processor. The thread cannot have its old priority again.
@@ -42,6 +43,22 @@ pub fn work_after_others() {
     if let Err(e) = done {
         tracing::warn!(error = %e, "a thread keeps its priority");
     }
+}
+
+/// Does work that takes long on a thread of its own, which all others go before: on a shared one, the priority would
+/// stay with what is done there later. Once begun, the work is done even if nobody waits for it. Fails if the thread
+/// panics or cannot be started.
+pub async fn after_others<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (tell, told) = oneshot::channel();
+    let work = move || {
+        work_after_others();
+        let _ = tell.send(work());
+    };
+    let _detached = thread::Builder::new().name(name.to_owned()).spawn(work)?;
+    told.await.map_err(|_| io::Error::other(format!("the thread {name} panicked")))
 }
 
 /// Makes every new file of this process accessible to its own user only: the store, artifacts and

@@ -56,6 +56,7 @@ use commerce::Vendure;
 use container_engine::docker::Docker;
 use contract::{
     checkouts::PaymentProvider, quotas::Quotas, releases::Target, retention::Retentions,
+    service::Registration,
 };
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
 use remote::SPECIAL;
@@ -86,10 +87,14 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         );
     }
     if args.network.shares_origin() {
-        tracing::warn!(
+        let told = if sandboxes_paths(args) {
+            "anybody may register, so the pages of instances have no origin, and their scripts no cookies and no \
+             storage: set SVC_INSTANCE_DOMAIN for pages that need them"
+        } else {
             "all instances share the origin of this service, so that the pages of one can act as another: set \
              SVC_INSTANCE_DOMAIN where people do not trust each other"
-        );
+        };
+        tracing::warn!("{told}");
     }
     let keys = keys(data, &store, &random).await?;
     let first_start_token = first_start(data, &store, &random)
@@ -200,6 +205,13 @@ fn allowed(args: &ServeArgs) -> Result<Allowed, String> {
     })
 }
 
+/// Whether a page that is opened by the path of an instance has no origin: where instances have host names, nobody
+/// needs it there, and where strangers may make instances, the script of one could act as another.
+fn sandboxes_paths(args: &ServeArgs) -> bool {
+    let is_open = Registration::from(args.access.registration) == Registration::Open;
+    args.network.instance_domain.is_some() || (args.network.shares_origin() && is_open)
+}
+
 /// What the platform knows of this installation.
 fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
     let mut quotas = Quotas::read(include_str!("../data/quotas.json"))?;
@@ -216,6 +228,7 @@ fn site(args: &ServeArgs, keys: &Keys) -> Result<Site, String> {
         installation: keys.application_id.clone(),
         api_url: args.network.api_url(),
         instance_domain: args.network.instance_domain()?,
+        sandboxes_paths: sandboxes_paths(args),
         own_hosts: args.network.own_hosts()?,
         registration: args.access.registration.into(),
         github: args

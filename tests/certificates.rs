@@ -13,6 +13,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{
+    path::Path,
     process::{Command, Output},
     time::Duration,
 };
@@ -153,6 +154,42 @@ fn a_certificate_is_obtained_served_replaced_and_renewed() {
     let third = it.authority.serial("api.example.test");
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(it.authority.serial("api.example.test"), third);
+}
+
+/// lego is another client of such authorities. It proves the name where the service did, once that is stopped.
+#[test]
+fn a_certificate_is_like_that_which_another_client_gets() {
+    let test = "a_certificate_is_like_that_which_another_client_gets";
+    if !requires::programs(test, &["lego"]) {
+        return;
+    }
+    let Some(mut it) = secure(test) else { return };
+    let name = "api.example.test";
+    it.says(name, "/healthz", "ok");
+    let served = described(&it.authority.served(name));
+    it.service.stop();
+    let (http, tls) = it.authority.proves_at;
+    let [http, tls] = [http, tls].map(|port| format!("127.0.0.1:{port}"));
+    let names = it.authority.name_server();
+    let ways: [(&str, &[&str]); 3] = [
+        ("TLS-ALPN-01", &["--tls", "--tls.port", &tls]),
+        ("HTTP-01", &["--http", "--http.port", &http]),
+        ("DNS-01", &["--dns", "exec", "--dns.disable-cp", "--dns.resolvers", &names]),
+    ];
+    for (challenge, way) in ways {
+        let obtained = it.authority.obtained_by_lego(name, way);
+        assert_eq!(described(&obtained), served, "{challenge}");
+    }
+}
+
+/// What the certificates of a file say, without their keys, numbers and times.
+fn described(file: &Path) -> String {
+    let script = "openssl x509 -in \"$0\" -noout \
+        -ext subjectAltName,basicConstraints,keyUsage,extendedKeyUsage && \
+        openssl crl2pkcs7 -nocrl -certfile \"$0\" | openssl pkcs7 -print_certs -noout";
+    let said = Command::new("sh").args(["-c", script]).arg(file).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    String::from_utf8(said.stdout).unwrap()
 }
 
 #[test]

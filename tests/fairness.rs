@@ -1,11 +1,14 @@
 //! One tenant asks for as much work as it can. Another one is served as if it were alone.
 
-use crate::support::{
-    credentials::{self, KEYSTORE_PASSWORD},
-    git::Git,
-    load::together,
-    requires,
-    service::{Person, Service, eventually},
+use crate::{
+    support::{
+        credentials::{self, KEYSTORE_PASSWORD},
+        git::Git,
+        load::together,
+        requires,
+        service::{Person, Service, eventually, sha256},
+    },
+    uploads::{Upload, bytes_of, opening},
 };
 use reqwest::blocking::Client;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,6 +18,7 @@ use std::{
     io::{Read, Write},
     net::{IpAddr, TcpListener, TcpStream},
     path::Path,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
@@ -107,7 +111,6 @@ fn repositories_that_trickle_delay_no_check_of_another_tenant() {
 
 #[test]
 fn costly_key_files_of_one_tenant_delay_no_other() {
-    const FLOOD: usize = 16;
     let test = "costly_key_files_of_one_tenant_delay_no_other";
     let Some(world) = credentials::World::new(test, &[]) else { return };
     let export = |iterations: u32, file: &str| {
@@ -131,28 +134,74 @@ fn costly_key_files_of_one_tenant_delay_no_other() {
 
     let bob = world.service.register("bob");
     let app = apps(&world.service, &bob, 1).remove(0);
+    overtakes(
+        |n| {
+            let params = keystore("costly.p12", &format!("costly {n}"));
+            let opened = world.call_as(&world.ada, "svc_setCredential", params);
+            // The last ones wait for too long in the queue of their own tenant.
+            assert!([200, 424].contains(&opened.status), "{}", opened.body);
+            opened.status == 200
+        },
+        || {
+            let mut params = keystore("upload.p12", "upload");
+            params["appId"] = app;
+            world.service.call(Some(&bob), "svc_setCredential", params).ok();
+        },
+    );
+}
+
+/// Does the work of one tenant so many times at once, and that of another one as soon as a first part of it has
+/// ended. The other one does not wait for the rest. `flood` returns whether its part was done.
+fn overtakes(flood: impl Fn(usize) -> bool + Sync, other: impl FnOnce()) {
+    const FLOOD: usize = 16;
     let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|threads| {
         threads.spawn(|| {
             together(FLOOD, |n| {
                 begun.fetch_add(1, SeqCst);
-                let params = keystore("costly.p12", &format!("costly {n}"));
-                let opened = world.call_as(&world.ada, "svc_setCredential", params);
-                // The last ones wait for too long in the queue of their own tenant.
-                assert!([200, 424].contains(&opened.status), "{}", opened.body);
-                ended.fetch_add(usize::from(opened.status == 200), SeqCst);
+                ended.fetch_add(usize::from(flood(n)), SeqCst);
             })
         });
         eventually("the flood has begun", || begun.load(SeqCst) == FLOOD && ended.load(SeqCst) > 0);
         let before = ended.load(SeqCst);
-        let mut params = keystore("upload.p12", "upload");
-        params["appId"] = app;
-        world.service.call(Some(&bob), "svc_setCredential", params).ok();
+        other();
         // In the order of their arrival, all others would come first. A fair one lets those under way
         // pass, and those that end while the requests travel: on a busy machine they are several.
         let overtook = ended.load(SeqCst) - before;
-        assert!(overtook <= FLOOD / 2, "{overtook} files of another tenant were opened first");
+        assert!(overtook <= FLOOD / 2, "{overtook} of another tenant were done first");
     });
+}
+
+/// Whoever checks the signature of such an app inflates all of it.
+#[test]
+fn apps_that_inflate_to_much_delay_no_app_of_another_tenant() {
+    let test = "apps_that_inflate_to_much_delay_no_app_of_another_tenant";
+    if !requires::programs(test, &["apksigner", "zip"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/dense-app.sh");
+    let made = Command::new(script).arg(folder.path()).arg("157286400").output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let dense = std::fs::read(folder.path().join("dense.apk")).unwrap();
+    assert!(dense.len() < 1 << 20, "{}", dense.len());
+
+    let service = Service::start();
+    let (mallory, bob) = (service.register("mallory"), service.register("bob"));
+    let [of_mallory, of_bob] = [&mallory, &bob].map(|who| apps(&service, who, 1).remove(0));
+    let hash = json!({"sha256": sha256(&dense)});
+    let sent = |who, app: &Value, bytes: &[u8]| {
+        let upload = Upload::open(&service, who, &opening(app));
+        assert_eq!(upload.put(bytes.to_vec()).status, 200);
+        upload
+    };
+    let uploads: Vec<_> = (0..16).map(|_| sent(&mallory, &of_mallory, &dense)).collect();
+    let small = bytes_of("sample.apk");
+    let other = sent(&bob, &of_bob, &small);
+    overtakes(
+        |n| uploads[n].finalize(&hash).status == 201,
+        || assert_eq!(other.finalize(&json!({"sha256": sha256(&small)})).status, 201),
+    );
 }
 
 /// A connection to the dashboard. It may be refused.

@@ -10,17 +10,18 @@ use crate::{
         service::{Service, eventually},
     },
 };
-use reqwest::header::HOST;
+use reqwest::header::{CONTENT_SECURITY_POLICY, HOST};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Output, Stdio};
 
 /// The status of an answer of the service to a host.
-fn status(service: &Service, host: &str, path: &str) -> u16 {
+pub fn status(service: &Service, host: &str, path: &str) -> u16 {
     let request = service.http.get(format!("{}{path}", service.url)).header(HOST, host);
     request.send().unwrap().status().as_u16()
 }
 
-fn host(url: &Value) -> String {
+/// The host of an address, with its port.
+pub fn host(url: &Value) -> String {
     url.as_str().unwrap().split("://").nth(1).unwrap().to_owned()
 }
 
@@ -86,11 +87,37 @@ fn an_instance_has_a_host_of_its_own_also_behind_caddy() {
         return;
     }
     let Some(engine) = engine(test) else { return };
-    let mut service = engine.service(&[("SVC_INSTANCE_DOMAIN", "apps.localhost")]);
+    let mut service = engine.service(&[("SVC_PUBLIC_URL", "https://api.example.test")]);
     let (ada, _, instance) = backend(&service);
+    let app = instance["appId"].as_str().unwrap();
+    let path = format!("/instances/{app}/parse/health");
+    let is_sandboxed = |service: &Service| {
+        let url = format!("{}{path}", service.url);
+        eventually("it answers by its path", || {
+            service.http.get(&url).send().is_ok_and(|answer| answer.status() == 200)
+        });
+        let answer = service.http.get(&url).send().unwrap();
+        let policy = answer.headers().get(CONTENT_SECURITY_POLICY);
+        policy.is_some_and(|policy| policy.to_str().unwrap().starts_with("sandbox "))
+    };
+    assert!(is_sandboxed(&service), "anybody may make an instance");
+    service.stop();
+    service.set("SVC_REGISTRATION", "closed");
+    service.boot();
+    assert!(!is_sandboxed(&service));
+
+    service.stop();
+    service.set("SVC_REGISTRATION", "open");
+    let url = service.url.clone();
+    service.set("SVC_PUBLIC_URL", &url);
+    service.set("SVC_INSTANCE_DOMAIN", "apps.localhost");
+    service.boot();
+    let ada = service.sign_in(&ada, "correct horse");
+    let params = json!({"instanceId": instance["id"]});
+    let instance = service.call(Some(&ada), "svc_getBackendInstance", params).ok();
+    assert!(is_sandboxed(&service));
     let of_app = host(&instance["url"]);
     assert!(of_app.starts_with("app-") && of_app.contains(".apps.localhost:"), "{of_app}");
-    let app = instance["appId"].as_str().unwrap();
     let of_instance = of_app.replace(
         of_app.split('.').next().unwrap(),
         &instance["id"].as_str().unwrap().to_lowercase().replace('_', "-"),
@@ -101,7 +128,6 @@ fn an_instance_has_a_host_of_its_own_also_behind_caddy() {
         // Nothing of the service is there.
         assert_eq!(status(&service, name, "/healthz"), 404, "{name}");
     }
-    let path = format!("/instances/{app}/parse/health");
     let port = service.url.rsplit(':').next().unwrap();
     assert_eq!(status(&service, &format!("127.0.0.1:{port}"), &path), 200, "by its path, too");
     for unknown in ["apps.localhost", "www.apps.localhost", "ins-1.apps.localhost"] {

@@ -3,7 +3,7 @@
 use crate::{
     support::engine::{Installed, docker, engine},
     support::load::together,
-    support::service::{Answer, Person, eventually},
+    support::service::{Answer, LONGEST, Person, eventually},
 };
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
         if states.iter().any(is_in) {
             return instance;
         }
-        assert!(begun.elapsed() < Duration::from_secs(300), "not {states:?}: {instance}");
+        assert!(begun.elapsed() < LONGEST, "not {states:?}: {instance}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -70,7 +70,7 @@ pub fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value 
         if ["failed", "cancelled"].contains(&state) || state == "live" && drained {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(180), "{found}\n{}", service.last_words());
+        assert!(begun.elapsed() < LONGEST, "{found}\n{}", service.last_words());
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -6,7 +6,7 @@ use crate::support::{
     requires,
     service::{Service, eventually},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::Command;
 
 #[test]
@@ -99,5 +99,66 @@ fn a_mail_server_is_trusted_as_the_system_trusts_it() {
     let settings = [("SVC_MAIL_URL", address.as_str()), ("SSL_CERT_FILE", &file("ca.pem"))];
     let service = Service::start_with(&settings);
     reset(&service);
+    arrived(&folder, "Your new password");
+}
+
+/// Whoever calls claims to have called another host, and a proxy that is trusted passes it on.
+#[test]
+fn the_link_of_a_mail_leads_to_the_dashboard_whatever_was_called() {
+    let service = Service::start_with(&[("SVC_TRUSTED_PROXIES", "127.0.0.1")]);
+    let ada = service.register("ada");
+    let made = service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok();
+    let call = |function: &str, params: Value| {
+        let url = format!("{}/backend/functions/{function}", service.url);
+        let claims = [
+            ("Host", "evil.example"),
+            ("X-Forwarded-Host", "evil.example"),
+            ("Forwarded", "host=evil.example"),
+        ];
+        let request = service.http.post(url).json(&params);
+        let request = request
+            .header("X-Backend-Application-Id", &service.application_id)
+            .header("X-Backend-Session-Token", &ada.token);
+        let request = claims.iter().fold(request, |r, (name, value)| r.header(*name, *value));
+        assert_eq!(request.send().unwrap().status(), 200, "{function}");
+    };
+    call("requestPasswordReset", json!({"email": ada.email}));
+    let email = "bob@example.com";
+    call("inviteMember", json!({"organizationId": made["id"], "email": email, "role": "client"}));
+    call("svc_changeEmail", json!({"newEmail": email}));
+    eventually("all mails are in the log", || {
+        ["/reset-password?token=", "/invitations", "/confirm-email?token="]
+            .iter()
+            .all(|page| service.log().contains(&format!("{}{page}", service.dashboard())))
+    });
+    assert!(!service.log().contains("://evil.example"), "{}", service.log());
+}
+
+/// It takes connections, and says nothing.
+#[test]
+fn a_silent_mail_server_keeps_nobody_waiting() {
+    if !requires::programs("a_silent_mail_server_keeps_nobody_waiting", &["aiosmtpd"]) {
+        return;
+    }
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let service = Service::start_with(&[
+        ("SVC_MAIL_URL", &format!("smtp://127.0.0.1:{port}")),
+        ("SVC_MAIL_FROM", "Shop <shop@example.com>"),
+    ]);
+    let people: Vec<_> = (0..8).map(|n| service.register(&format!("person-{n}"))).collect();
+    let reset = |email: &str| {
+        service.call(None, "requestPasswordReset", json!({"email": email})).ok();
+    };
+    let not_sent = || service.log().matches("was not sent").count();
+    people.iter().for_each(|person| reset(&person.email));
+    service.call(Some(&people[0]), "getCurrentUser", json!({})).ok();
+    assert_eq!(not_sent(), 0, "no call waited for the mail server");
+    eventually("each mail is given up", || not_sent() == people.len());
+
+    drop(silent);
+    let folder = service.home.join("mail");
+    let _server = MailServer::start(port, &folder, &[]);
+    reset(&people[0].email);
     arrived(&folder, "Your new password");
 }

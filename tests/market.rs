@@ -3,8 +3,10 @@
 
 use crate::{
     backups::{finished, psql},
+    host_names::{host, status},
     instances::{deployed, made, until},
     support::{
+        browser::Browser,
         engine::{Installed, engine},
         load::under_load,
         service::eventually,
@@ -169,7 +171,7 @@ fn a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back(
 fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
     let test = "a_market_server_goes_on_without_a_dashboard_that_does_not_come_up";
     let Some(engine) = engine(test) else { return };
-    let service = engine.service(&[]);
+    let service = engine.service(&[("SVC_INSTANCE_DOMAIN", "apps.localhost")]);
     let (ada, _, made) = made(&service, "svc_deployMarketServer", json!({}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
     until(&service, &ada, &made["id"], &["running"]);
@@ -181,9 +183,19 @@ fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
     let degraded = until(&service, &ada, &made["id"], &["degraded", "failed"]);
     assert_eq!(degraded["state"], "degraded", "{degraded}");
     assert!(degraded["lastError"].as_str().unwrap().contains("left out"), "{degraded}");
-    let shop = format!("{}/health", degraded["url"].as_str().unwrap());
-    assert_eq!(service.http.get(shop).send().unwrap().status(), 200);
+    assert_eq!(status(&service, &host(&degraded["url"]), "/health"), 200);
     let mended = json!({"appId": made["appId"], "env": {}});
     call("svc_deployMarketDashboard", mended).ok();
-    until(&service, &ada, &made["id"], &["running"]);
+    let running = until(&service, &ada, &made["id"], &["running"]);
+
+    // It has a host name of its own, and asks the shop at another one.
+    let Some(browser) = Browser::start(test) else { return };
+    let secrets = json!({"appId": made["appId"], "kind": "market"});
+    let secrets = call("svc_getInstanceSecrets", secrets).ok();
+    let password = secrets["secrets"]["superadmin_password"].as_str().unwrap();
+    browser.open(running["services"][2]["url"].as_str().unwrap());
+    browser.fill("textbox", "Username", "superadmin");
+    browser.fill("textbox", "Password", password);
+    browser.click("button", "Log in");
+    browser.says("Latest orders");
 }

@@ -237,13 +237,22 @@ fn the_log_warns_of_settings_that_strangers_may_use() {
     let docker = ("SVC_DOCKER_HOST", "tcp://127.0.0.1:1");
     let public = ("SVC_PUBLIC_URL", "https://api.example.net");
     let domain = ("SVC_INSTANCE_DOMAIN", "apps.example.net");
-    for (settings, warnings) in
-        [(vec![], [0, 0]), (vec![docker, public], [1, 1]), (vec![public, domain], [0, 0])]
-    {
+    let closed = ("SVC_REGISTRATION", "closed");
+    let proxy = ("SVC_TRUSTED_PROXIES", "127.0.0.1");
+    let dashboard = ("SVC_DASHBOARD_URL", "https://svc.example.net");
+    for (settings, warnings) in [
+        (vec![], [0, 0, 0]),
+        (vec![docker, public], [1, 0, 1]),
+        (vec![proxy], [0, 0, 1]),
+        (vec![dashboard], [0, 0, 1]),
+        (vec![public, closed], [0, 1, 0]),
+        (vec![public, domain], [0, 0, 0]),
+    ] {
         let mut service = Service::start_with(&settings);
         service.stop();
         let log = service.log();
-        let warned = ["without TLS", "share the origin"].map(|words| log.matches(words).count());
+        let words = ["without TLS", "share the origin", "have no origin"];
+        let warned = words.map(|words| log.matches(words).count());
         assert_eq!(warned, warnings, "{settings:?}: {log}");
     }
 }

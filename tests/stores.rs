@@ -2,13 +2,11 @@
 
 use crate::support::{
     apple::KEY_ID,
+    service::LONGEST,
     stores::{ANDROID, APP, IOS, STORES, Stores},
 };
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, time::Instant};
 
 const TARGETS: &str = "app-store,google-play,testflight,firebase-app-distribution,ota";
 
@@ -216,7 +214,7 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
         }
         let is_failed = now.iter().any(|situation| situation.contains(": failed "));
         assert!(!is_failed, "{}", stores.get(&release)["publications"]);
-        assert!(begun.elapsed() < Duration::from_secs(180), "{now:?} after {kills} kills");
+        assert!(begun.elapsed() < LONGEST, "{now:?} after {kills} kills");
         if is_new {
             stores.service.kill();
             stores.service.boot();

@@ -9,6 +9,7 @@ use repository::folder::{FolderContents, FolderKind, LARGEST_PACKAGE_FILE, is_pa
 use std::{
     collections::HashSet,
     io::{self, Read, Write},
+    thread,
 };
 use tar::EntryType;
 
@@ -169,7 +170,8 @@ fn path_of(bytes: &[u8]) -> Result<String, ArchiveError> {
     Ok(parts.join("/"))
 }
 
-/// Fails when more bytes come than are allowed.
+/// Fails when more bytes come than are allowed. Lets other threads go first after each piece: a small archive may
+/// unpack to much, and short requests would wait for a processor.
 struct Limited<R> {
     inner: R,
     left: u64,
@@ -187,6 +189,7 @@ impl<R: Read> Read for Limited<R> {
                 ),
             )
         })?;
+        thread::yield_now();
         Ok(read)
     }
 }

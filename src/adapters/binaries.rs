@@ -5,6 +5,7 @@
 //! the file, or uploads it to the bucket in parts.
 
 use super::credential_files::distribution;
+use crate::process;
 use actors::{
     ports::{
         PortError,
@@ -32,11 +33,14 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
     time::Duration,
 };
 use tokio::io::AsyncReadExt;
 
 const BLOCK: usize = 1 << 20;
+/// The bytes between two moments at which other threads go first.
+const HASHED_AT_ONCE: usize = 64 << 10;
 /// Apple registers 100 devices of each of five families for a team in a year.
 const MOST_DEVICES: usize = 500;
 /// Characters at the end of the identifier of a device: a person recognizes their own by them, and nobody
@@ -230,13 +234,13 @@ impl Binaries for Vault {
             self.fetch_back(id).await?;
         }
         let turn = self.verifications.take(tenant).await.map_err(failed)?;
-        blocking(move || {
+        let examined = process::after_others("verification", move || {
             // The work keeps its turn and the lock even if nobody waits for it.
             let _turn = turn;
             let _alone = lock(&path)?;
             examine(&path, kind)
-        })
-        .await
+        });
+        examined.await.flatten().map_err(failed)
     }
 
     async fn keep(&self, id: ArtifactId, _: &Examined) -> Result<(), PortError> {
@@ -325,16 +329,18 @@ fn profile_of(found: InstallsOn) -> AppProfile {
     }
 }
 
-/// The number of bytes from the current position to the end, and their hash.
+/// The number of bytes from the current position to the end, and their hash. Lets other threads go first after each
+/// piece: short requests would wait for a processor.
 pub fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
-    let (mut hasher, mut size, mut block) = (Sha256::new(), 0, vec![0; BLOCK]);
+    let (mut hasher, mut size, mut piece) = (Sha256::new(), 0, vec![0; HASHED_AT_ONCE]);
     loop {
-        let n = file.read(&mut block)?;
-        match block.get(..n) {
+        let n = file.read(&mut piece)?;
+        match piece.get(..n) {
             Some([]) | None => break,
             Some(bytes) => hasher.update(bytes),
         }
         size += n as u64;
+        thread::yield_now();
     }
     let sha256 = HEXLOWER.encode(&hasher.finalize()).parse().map_err(io::Error::other)?;
     Ok((size, sha256))

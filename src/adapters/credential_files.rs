@@ -17,8 +17,6 @@ use credentials::{CertificateFacts, Facts, File, ProfileKind, Refusal};
 use data_encoding::BASE64;
 use payments::{PaystackKey, StripeKey};
 use serde::Deserialize;
-use std::thread;
-use tokio::sync::oneshot;
 
 /// Opens files, some of which take tenths of a second of a processor.
 pub struct CredentialOpener(Turns<Tenant>);
@@ -40,18 +38,13 @@ impl CredentialFiles for CredentialOpener {
         now: Timestamp,
     ) -> Result<Result<CredentialContents, Refused>, NoTurn> {
         let turn = self.0.take(tenant).await?;
-        let (tell, told) = oneshot::channel();
-        // A thread of its own: the priority would stay with one that does other work later.
-        let work = move || {
-            process::work_after_others();
-            let _ = tell.send(open(&upload, now));
+        let opened = process::after_others("credentials", move || {
             // The work keeps its turn even if nobody waits for it.
-            drop(turn);
-        };
-        let _detached = thread::Builder::new().name("credentials".into()).spawn(work);
-        // The thread panicked, or there is none.
+            let _turn = turn;
+            open(&upload, now)
+        });
         let unreadable = |_| Err(refused("data", "the file cannot be read".into()));
-        Ok(told.await.unwrap_or_else(unreadable))
+        Ok(opened.await.unwrap_or_else(unreadable))
     }
 }
 

@@ -4,6 +4,7 @@
 //! an archive is a whole and checked one. How its folder is built is part of the name.
 
 use super::archive::{self, ArchiveError};
+use crate::process;
 use actors::{
     ports::{
         PortError,
@@ -69,7 +70,7 @@ impl FolderStore {
         let failed = |e: Box<dyn Error + Send + Sync>| ArchiveError::Io(io::Error::other(e));
         let turn = self.checks.take(tenant).await.map_err(|e| failed(e.into()))?;
         let (root, sha256) = (self.root.clone(), sha256.clone());
-        let kept = tokio::task::spawn_blocking(move || {
+        let kept = process::after_others("folder", move || {
             let _turn = turn;
             keep(&root, app, &sha256, arrived)
         });

@@ -9,7 +9,8 @@ use std::net::IpAddr;
 #[command(next_help_heading = "Access")]
 pub struct AccessArgs {
     /// Who may register an account: anybody, whoever has a pending invitation to an organization, or
-    /// nobody. Superadmins and the master key make accounts with `svc_admin_createUser` in any case.
+    /// nobody. Superadmins and the master key make accounts with `svc_admin_createUser` in any case. Where anybody
+    /// may, pages of instances are sandboxed without `--instance-domain`.
     #[arg(long, env = "SVC_REGISTRATION", value_enum, default_value = "open")]
     pub registration: WhoRegisters,
     /// Addresses that may use the master key, separated by commas.

@@ -26,7 +26,7 @@ pub struct NetworkArgs {
     pub dashboard_url: Option<Url>,
     /// A domain, such as apps.example.net, below which each service of an instance has a host name of its own.
     /// All names below it must lead to this service. Without it, instances are reached by paths, and share one
-    /// origin.
+    /// origin; where others reach the service and may register, their pages have none.
     #[arg(long, env = "SVC_INSTANCE_DOMAIN", value_parser = parse_domain)]
     pub instance_domain: Option<String>,
     /// The address of the name server that is asked for the records of domains. The default is the name server of
@@ -100,10 +100,14 @@ impl NetworkArgs {
         is_known.then(|| url.as_str().trim_end_matches('/').to_owned())
     }
 
-    /// Whether others reach the service, and all instances have the one origin of its address.
+    /// Whether others may reach the service, and all instances have the one origin of its address. Others come from
+    /// behind a proxy, too, and where people elsewhere have a dashboard.
     pub fn shares_origin(&self) -> bool {
-        let is_elsewhere = Url::parse(&self.api_url()).is_ok_and(|url| !is_local(&url));
-        self.instance_domain.is_none() && is_elsewhere
+        let is_elsewhere = |url: &Url| !is_local(url);
+        let is_open = !self.trusted_proxies.is_empty()
+            || Url::parse(&self.api_url()).is_ok_and(|url| is_elsewhere(&url))
+            || self.dashboard_url.as_ref().is_some_and(is_elsewhere);
+        self.instance_domain.is_none() && is_open
     }
 
     /// The domain of instances. Its names have the scheme and the port of the service.

@@ -23,10 +23,12 @@ pub fn confine(headers: &mut HeaderMap, prefix: &str) {
     }
 }
 
-/// Takes the origin of the service from a page of an instance: where instances have host names, nobody needs it
-/// there, and its scripts could act as those of another instance.
-pub fn sandbox(headers: &mut HeaderMap) {
-    headers.remove(header::SET_COOKIE);
+/// Takes the origin of the service from a page of an instance, so that its scripts cannot act as those of another
+/// instance. Where instances have host names, paths need no cookies; elsewhere, programs need them.
+pub fn sandbox(headers: &mut HeaderMap, has_names: bool) {
+    if has_names {
+        headers.remove(header::SET_COOKIE);
+    }
     headers.append(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
 }
 
@@ -104,6 +106,17 @@ mod tests {
         }
         let long = format!("a=1; Path=/{}", "x".repeat(1020));
         assert_eq!(cookie(&long, "/i/1"), "a=1; Path=/i/1", "browsers ignore longer paths");
+    }
+
+    #[test]
+    fn a_sandboxed_page_has_no_origin_and_cookies_only_where_there_are_no_names() {
+        for (has_names, cookies) in [(true, 0), (false, 1)] {
+            let mut headers = HeaderMap::new();
+            headers.append(header::SET_COOKIE, HeaderValue::from_static("a=1"));
+            sandbox(&mut headers, has_names);
+            assert_eq!(headers.get_all(header::SET_COOKIE).count(), cookies);
+            assert_eq!(headers.get(header::CONTENT_SECURITY_POLICY).unwrap(), SANDBOX);
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub async fn pass(
     let Way { client, scheme, host } = Way::of(&request, edge);
     let Asked { target, path, prefix } = asked;
     let facts = Forwarded { client: &client, scheme, host: &host, prefix };
-    let has_names = edge.platform.world.ports.site.instance_domain.is_some();
+    let site = &edge.platform.world.ports.site;
     let mut again = true;
     loop {
         let port = match route(&edge.platform.world, target) {
@@ -75,8 +75,8 @@ pub async fn pass(
         let fault = match upstreams.forward(&mut request, to, path, &facts).await {
             Ok(mut answer) => {
                 confine(answer.headers_mut(), prefix);
-                if !prefix.is_empty() && has_names {
-                    sandbox(answer.headers_mut());
+                if !prefix.is_empty() && site.sandboxes_paths {
+                    sandbox(answer.headers_mut(), site.instance_domain.is_some());
                 }
                 return answer;
             }

@@ -12,7 +12,7 @@ use std::{
 pub struct Authority {
     folder: tempfile::TempDir,
     /// Where it proves names: the ports of the service.
-    proves_at: (u16, u16),
+    pub proves_at: (u16, u16),
     ports: Ports,
     names: Child,
     issuer: Option<Child>,
@@ -159,7 +159,7 @@ impl Authority {
         let path = self.folder.path().join("dns-hook");
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = present ] && what=set-txt || what=clear-txt\n\
-             curl --silent --fail --data '{{\"host\":\"'\"$2\"'.\",\"value\":\"'\"$3\"'\"}}' \
+             curl --silent --fail --data '{{\"host\":\"'\"${{2%.}}\"'.\",\"value\":\"'\"$3\"'\"}}' \
              http://127.0.0.1:{}/$what\n",
             self.ports.dns_management
         );
@@ -183,6 +183,32 @@ impl Authority {
         curl.args(["--silent", "--show-error", "--max-time", "30", "--cacert"]).arg(self.root());
         curl.args(["--resolve", &format!("{host}:{port}:127.0.0.1")]).args(arguments);
         curl.arg(format!("https://{host}:{port}{path}")).output().unwrap()
+    }
+
+    /// A file with the certificates that a host name is served with.
+    pub fn served(&self, host: &str) -> PathBuf {
+        let script = "openssl s_client -connect \"$0\" -servername \"$1\" -showcerts </dev/null 2>/dev/null > \"$2\"";
+        let file = self.folder.path().join("served.pem");
+        let at = format!("127.0.0.1:{}", self.proves_at.1);
+        let asked = Command::new("sh").args(["-c", script, &at, host]).arg(&file).status();
+        assert!(asked.unwrap().success(), "{host}");
+        file
+    }
+
+    /// A file with the certificates that lego gets for a host name by such a proof.
+    pub fn obtained_by_lego(&self, host: &str, proof: &[&str]) -> PathBuf {
+        let [(_, directory), (_, root)] = self.settings();
+        let folder = tempfile::tempdir_in(self.folder.path()).unwrap().keep();
+        let mut lego = Command::new("lego");
+        lego.args(["--server", &directory, "--accept-tos", "--email", "ada@example.test"]);
+        lego.args(["--domains", host, "--path"]).arg(&folder).args(proof).arg("run");
+        lego.envs([
+            ("LEGO_CA_CERTIFICATES", root),
+            ("EXEC_PATH", self.dns_hook().display().to_string()),
+        ]);
+        let ran = lego.output().unwrap();
+        assert!(ran.status.success(), "{proof:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        folder.join(format!("certificates/{host}.crt"))
     }
 
     /// The serial number of the certificate of a host name.

@@ -1,7 +1,7 @@
 //! Chromium and Firefox without a window, driven through `chromedriver` and `geckodriver`. Parts of a page
 //! are found as people and screen readers find them: by role and accessible name.
 
-use super::requires;
+use super::{requires, service::LONGEST};
 use fantoccini::{
     Client, ClientBuilder, Locator, elements::Element, error::CmdError, key::Key,
     wd::WebDriverCompatibleCommand,
@@ -69,8 +69,6 @@ impl WebDriverCompatibleCommand for Other {
 
 /// How long a page may take to show what is expected.
 const WITHIN: Duration = Duration::from_secs(60);
-/// How long what the service does once a minute may take to be seen.
-const WITHIN_MINUTES: Duration = Duration::from_secs(180);
 
 /// Whether an element has this role and name.
 async fn fits(
@@ -175,20 +173,28 @@ impl Browser {
 
     /// Waits until the page says this.
     pub fn says(&self, words: &str) {
-        self.says_within(words, WITHIN);
+        self.says_within(words, WITHIN, || std::thread::sleep(Duration::from_millis(20)));
     }
 
     /// Waits until the page says this by itself, after work of the container engine.
     pub fn says_in_time(&self, words: &str) {
-        self.says_within(words, WITHIN_MINUTES);
+        self.says_within(words, LONGEST, || std::thread::sleep(Duration::from_millis(20)));
     }
 
-    fn says_within(&self, words: &str, limit: Duration) {
+    /// Waits until the page says this by itself, or after it was loaded again.
+    pub fn comes_to_say(&self, words: &str) {
+        self.says_within(words, LONGEST, || {
+            std::thread::sleep(Duration::from_millis(500));
+            self.runtime.block_on(self.driver.refresh()).unwrap();
+        });
+    }
+
+    fn says_within(&self, words: &str, limit: Duration, pause: impl Fn()) {
         let begun = Instant::now();
         while !self.text().contains(words) {
             let (url, text) = (self.url(), self.text());
             assert!(begun.elapsed() < limit, "{url} does not say {words:?}: {text}");
-            std::thread::sleep(Duration::from_millis(20));
+            pause();
         }
     }
 
@@ -293,21 +299,6 @@ impl Browser {
     pub fn choose_file_of(&self, field: &str, file: &Path) {
         let field = self.runtime.block_on(self.driver.find(Locator::Css(field))).unwrap();
         self.runtime.block_on(field.send_keys(&file.display().to_string())).unwrap();
-    }
-
-    /// Loads the page again until it says this.
-    pub fn comes_to_say(&self, words: &str) {
-        let begun = Instant::now();
-        while !self.text().contains(words) {
-            assert!(
-                begun.elapsed() < WITHIN_MINUTES,
-                "{} does not say {words:?}: {}",
-                self.url(),
-                self.text()
-            );
-            std::thread::sleep(Duration::from_millis(500));
-            self.runtime.block_on(self.driver.refresh()).unwrap();
-        }
     }
 
     /// Presses keys.

@@ -33,6 +33,7 @@ need dockerd docker.io
 need docker-registry docker-registry
 need caddy caddy
 need pebble pebble
+need lego lego
 need mmdebstrap mmdebstrap
 need pip3 python3-pip
 

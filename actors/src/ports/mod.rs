@@ -57,11 +57,18 @@ pub enum NotDone {
 }
 
 impl From<EngineError> for NotDone {
+    /// Only operators see the reason of an engine that does not answer, in the log: it describes the inside of this
+    /// machine.
     fn from(e: EngineError) -> Self {
-        match e {
-            EngineError::Unreachable(why) | EngineError::Exposed(why) => NotDone::Unreachable(why),
-            e => NotDone::Refused(e.to_string()),
-        }
+        let told = match &e {
+            EngineError::Unreachable(_) => "the container engine or a registry does not answer",
+            EngineError::Exposed(_) => {
+                "this machine does not keep containers from what they must not reach"
+            }
+            e => return NotDone::Refused(e.to_string()),
+        };
+        tracing::warn!(error = %e, "the container engine did not do its work");
+        NotDone::Unreachable(told.to_owned())
     }
 }
 
@@ -107,4 +114,21 @@ pub struct Ports {
     pub advisories: Arc<Advisories>,
     pub sealer: Sealer,
     pub site: Arc<Site>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_told_nothing_of_the_inside_of_this_machine() {
+        let inside = "/run/docker.sock: no such file; 10.0.0.7 answers".to_owned();
+        for e in [EngineError::Unreachable(inside.clone()), EngineError::Exposed(inside.clone())] {
+            let told = NotDone::from(e);
+            assert!(
+                matches!(&told, NotDone::Unreachable(why) if !why.contains(['/', '7'])),
+                "{told}"
+            );
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub struct Site {
     pub api_url: String,
     /// `None`: instances are reached by the paths of [`Site::api_url`].
     pub instance_domain: Option<InstanceDomain>,
+    /// Whether a page that is opened by the path of an instance has no origin.
+    pub sandboxes_paths: bool,
     /// The host names in the addresses of the service and of its dashboard.
     pub own_hosts: Vec<String>,
     pub registration: Registration,

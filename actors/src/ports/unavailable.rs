@@ -94,6 +94,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             installation: "svc_nothing".into(),
             api_url: "http://svc.test".into(),
             instance_domain: None,
+            sandboxes_paths: false,
             own_hosts: Vec::new(),
             registration: Registration::Open,
             github: None,

@@ -1,36 +1,31 @@
 //! The owners of instances on an engine that fails on demand.
 
 use super::{
-    harness::{WITHIN, comes_to, fails_once, is_done_twice, pairs, run, run_by},
+    harness::{WITHIN, comes_to, fails_once, is_done_twice, pairs, run},
     scene, world,
 };
 use actix_rt::{Arbiter, System};
-use actors::{
-    kinds::{
-        hosting::{
-            instances::{Command, Creation, ForApp, Instance, Instances, metrics, route},
-            names,
-            templates::TemplateClaim,
-        },
-        people::{
-            apps::App,
-            organizations::{self, Organizations},
-            projects::Projects,
-        },
-        world::World,
+use actors::kinds::{
+    hosting::{
+        instances::{Command, Creation, ForApp, Instance, Instances, metrics, route},
+        names,
+        templates::TemplateClaim,
     },
-    ports::Ports,
+    people::{
+        apps::App,
+        organizations::{self, Organizations},
+        projects::Projects,
+    },
+    world::World,
 };
 use container_engine::{
-    Disk, Engine,
+    Engine,
     fake::{Fake, Operation},
 };
 use contract::{
     Fault, InstanceId, ProjectId,
-    authentication::Tier,
     instances::{InstanceState as S, Role},
     projects::{Project, ProjectState},
-    quotas::Quota,
 };
 use std::{sync::Arc, time::Instant};
 
@@ -326,22 +321,26 @@ fn an_instance_whose_volume_is_gone_starts_only_on_request() {
     });
 }
 
-/// What instances write is on the disk of the engine, which is not that of the service everywhere.
+/// Each instance has a network, and the engine has addresses for a certain number.
 #[test]
-fn while_the_disk_of_the_engine_is_nearly_full_an_organization_at_its_limit_is_stopped() {
-    let limited = |ports: Ports| {
-        let mut site = (*ports.site).clone();
-        site.quotas.set(Tier::Free, Quota::InstanceDisk, Some(200 << 20));
-        Ports { site: Arc::new(site), ..ports }
-    };
-    run_by(&world::clock(), limited, |world, engine| async move {
-        let id = create(&world).await;
-        until(&world, id, S::Running, "at first").await;
-        engine.set_volume_bytes(&engine.volumes()[0], 201 << 20);
-        engine.set_disk(Disk { bytes: 100 << 30, free: 1 << 30 });
-        until(&world, id, S::Stopped, "it holds more than its limit").await;
-        assert_eq!(world.check_room(0), Err(Fault::NoRoom));
-        engine.set_disk(Disk { bytes: 100 << 30, free: 50 << 30 });
-        comes_to::<Instances>(&world, id, "there is room", |_| world.check_room(0).is_ok()).await;
+fn an_instance_without_room_for_its_network_says_so_and_starts_when_there_is_room() {
+    run(|world, engine| async move {
+        let told = "networks";
+        engine.set_most_networks(2);
+        let [first, second] = [create(&world).await, create(&world).await];
+        until(&world, first, S::Running, told).await;
+        until(&world, second, S::Running, told).await;
+        let third = create(&world).await;
+        until(&world, third, S::Failed, told).await;
+        let why = state(&world, third).unwrap().last_error.unwrap();
+        assert!(
+            why.contains(&format!("no room for the network {}", names::network(third))),
+            "{why}"
+        );
+        assert_eq!(state(&world, second).unwrap().state, S::Running, "others go on");
+        world.to::<Instances>(first).ask(Command::Delete { data: true }).await.unwrap();
+        comes_to::<Instances>(&world, first, told, |instance| instance.is_none()).await;
+        world.to::<Instances>(third).ask(scene::START).await.unwrap();
+        until(&world, third, S::Running, told).await;
     });
 }

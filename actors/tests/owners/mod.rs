@@ -6,6 +6,7 @@ mod credentials;
 mod events;
 mod harness;
 mod image_gc;
+mod instance_disk;
 mod instances;
 mod jobs;
 mod machine;

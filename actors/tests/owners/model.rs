@@ -172,6 +172,8 @@ pub enum Event {
     Observe,
     Hold,
     Release,
+    AwaitRoom,
+    FindRoom,
     Replace(u128),
     Withdraw(u128),
     Update(u32),
@@ -199,6 +201,8 @@ pub fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Observe),
         1 => Just(Event::Hold),
         1 => Just(Event::Release),
+        1 => Just(Event::AwaitRoom),
+        1 => Just(Event::FindRoom),
         2 => (1..4_u128).prop_map(Event::Replace),
         1 => (1..4_u128).prop_map(Event::Withdraw),
         1 => (0..4_u32).prop_map(Event::Update),
@@ -227,6 +231,8 @@ pub fn happen(world: &mut World, event: Event) {
         Event::Observe => world.take(Input::Command(Command::Observe { lost: vec![] })),
         Event::Hold => world.take(Input::Command(Command::Hold("it is too large".to_owned()))),
         Event::Release => world.take(Input::Command(Command::Release)),
+        Event::AwaitRoom => world.take(Input::Command(Command::AwaitRoom)),
+        Event::FindRoom => world.take(Input::Command(Command::FindRoom)),
         Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
         Event::Withdraw(n) => {
             let why = "not wanted".to_owned();
@@ -271,7 +277,7 @@ pub fn check(world: &World, event: &Event) {
     if transient.contains(&instance.state) {
         assert!(instance.deadline.is_some(), "what must end has an end: {told}");
     }
-    if instance.held.is_some() {
+    if instance.held.is_some() || instance.awaits_room {
         assert_ne!(instance.desired, DesiredState::Running, "nothing starts it: {told}");
     }
     if matches!(instance.state, S::Deleting | S::Deleted) {

@@ -125,6 +125,7 @@ pub fn instance(now: Timestamp) -> Instance {
         advised: BTreeSet::new(),
         disk_bytes: None,
         held: None,
+        awaits_room: false,
         last_error: None,
         last_log: vec![],
         created_at: now,

@@ -158,13 +158,14 @@ fn lines(pace: Pace) -> Outcome<Row> {
 }
 
 /// A git server of this machine. Dropping the value kills it.
-struct Git {
+pub struct Git {
     child: Child,
-    port: String,
+    pub port: String,
 }
 
 impl Git {
-    fn start(folder: &Path) -> Outcome<Git> {
+    /// Serves the repositories of a folder.
+    pub fn start(folder: &Path) -> Outcome<Git> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/git/server.py");
         let mut python = Command::new("python3");
         let child = python.arg(script).arg(folder).stdout(Stdio::piped()).spawn();
@@ -184,7 +185,8 @@ impl Drop for Git {
     }
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> Outcome<()> {
+/// Runs git in a folder.
+pub fn git(folder: &Path, arguments: &[&str]) -> Outcome<()> {
     let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
     let done = Command::new("git").current_dir(folder).args(identity).args(arguments).output();
     let done = done.or_say("git")?;
@@ -195,7 +197,7 @@ fn git(folder: &Path, arguments: &[&str]) -> Outcome<()> {
 }
 
 /// Makes a repository with the three files of a managed one.
-fn repository(folder: &Path) -> Outcome<()> {
+pub fn repository(folder: &Path) -> Outcome<()> {
     let from = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/fixtures/managed"));
     for path in ["package.json", ".svc/config.json", ".github/workflows/svc-build.yml"] {
         let to = folder.join(path);

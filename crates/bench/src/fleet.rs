@@ -117,6 +117,7 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         advised: Default::default(),
         disk_bytes: None,
         held: None,
+        awaits_room: false,
         last_error: None,
         last_log: Vec::new(),
         created_at: seed::MADE,

@@ -20,12 +20,12 @@ use std::{
 
 pub const METHOD: &str = "An image is built upon that of `SVC_RECIPE_BASE_IMAGE` (`node:22-slim`): \
     20,000 small files are written, and 6 GB are hashed, which takes about as long as the \
-    packages of a small server. The first build is the first of an app, \
-    and the next one has other source files. The yardstick is `docker build` of the same files, with \
+    packages of a small server. The first build is the first of an app, upon an image on which another app was \
+    built before, and the next one has other source files. The yardstick is `docker build` of the same files, with \
     `--no-cache` and without. Needs the `docker` command; set `SVC_BUILDER_BASE_IMAGE` where the public \
     registry is out of reach.";
 
-const BINDS: &str = "the base image goes into the container, and the image out of it.";
+const BINDS: &str = "containers, their disk, and the image that comes out.";
 /// As much as the service allows a build by default.
 const MEMORY: u64 = 2 << 30;
 const DISK: u64 = 8 << 30;
@@ -106,7 +106,7 @@ async fn isolated(
     owner: &str,
     source: &str,
 ) -> Outcome<Duration> {
-    let labels = Labels::from([(LABEL.to_owned(), owner.to_owned())]);
+    let labels = Labels::from([(LABEL.to_owned(), "1".to_owned())]);
     let spec = BuildSpec {
         tag: format!("svc-bench/{owner}:1"),
         dockerfile: "Dockerfile".to_owned(),
@@ -159,10 +159,14 @@ fn by_docker(home: &Path, base: &str, source: &str, options: &[&str]) -> Outcome
 
 fn remove_all(rounds: usize) {
     let owners = (0..rounds).map(|round| format!("round-{round}")).chain(["warm".to_owned()]);
+    let images = owners.map(|owner| format!("svc-bench/{owner}:1"));
     // What is not there need not be removed.
-    for owner in owners {
-        let _ = docker(&["rmi", &format!("svc-bench/{owner}:1")]);
-        let _ = docker(&["volume", "rm", &format!("svc-build-bench-{owner}")]);
+    for image in images.chain(["svc-bench/yardstick:1".to_owned()]) {
+        let _ = docker(&["rmi", &image]);
     }
-    let _ = docker(&["rmi", "svc-bench/yardstick:1"]);
+    let filter = format!("label={LABEL}");
+    let volumes = docker(&["volume", "ls", "--quiet", "--filter", &filter]).unwrap_or_default();
+    for volume in volumes.lines() {
+        let _ = docker(&["volume", "rm", volume]);
+    }
 }

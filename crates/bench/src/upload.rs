@@ -30,6 +30,33 @@ const MOST_MEMORY: u64 = 64 << 20;
 const BINDS: &str = "the bytes pass the loopback connection and are made durable, every 64 MiB and at the end; \
     the yardstick copies within the kernel and leaves them in the page cache.";
 
+/// The paths of an open upload.
+pub struct Upload {
+    put: String,
+    pub finalize: String,
+}
+
+impl Upload {
+    /// Opens an upload of an app for Android.
+    pub fn open(server: &Server, session: &str, app: &str) -> Outcome<Upload> {
+        let wanted =
+            json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.4.2"});
+        let made = server.client.post(Some(session), "/api/v1/artifacts/upload-url", &wanted)?;
+        let (id, url) = (made.text("/artifactId")?, made.text("/uploadUrl")?);
+        let put = url.split_once(&server.client.address.to_string()).or_say("the address")?.1;
+        Ok(Upload { put: put.to_owned(), finalize: format!("/api/v1/artifacts/{id}/finalize") })
+    }
+
+    /// Sends the file.
+    pub fn put(&self, server: &Server, file: &Path) -> Outcome<()> {
+        let answer = server.client.put_file(&self.put, file)?;
+        match answer.status {
+            200 => Ok(()),
+            status => Err(format!("the upload was answered {status}: {}", answer.body)),
+        }
+    }
+}
+
 struct Round {
     copied: Duration,
     hashed: Duration,
@@ -111,22 +138,14 @@ fn round(server: &Server, session: &str, app: &str, file: &Path) -> Outcome<Roun
     std::fs::remove_file(&copy).or_say("the copy")?;
     let digest = digest.split(' ').next().or_say("the hash")?.to_owned();
 
-    let wanted =
-        json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.0"});
-    let upload = server.client.post(Some(session), "/api/v1/artifacts/upload-url", &wanted)?;
-    let (id, url) = (upload.text("/artifactId")?, upload.text("/uploadUrl")?);
-    let path = url.split_once(&server.client.address.to_string()).or_say("the address")?.1;
-
+    let upload = Upload::open(server, session, app)?;
     machine::forget_peak(server.process())?;
     let idle = machine::resident(Some(server.process()))?;
-    let (answer, put) = timed(|| server.client.put_file(path, file))?;
+    let put = timed(|| upload.put(server, file))?.1;
     let memory = machine::peak(server.process())?.saturating_sub(idle);
-    if answer.status != 200 {
-        return Err(format!("the upload was answered {}: {}", answer.status, answer.body));
-    }
-    let path = format!("/api/v1/artifacts/{id}/finalize");
     let expected = json!({"sha256": digest});
-    let (answer, finalized) = timed(|| server.client.post(Some(session), &path, &expected))?;
+    let finalize = || server.client.post(Some(session), &upload.finalize, &expected);
+    let (answer, finalized) = timed(finalize)?;
     match answer.status {
         // The hash is right, but the file is not an app.
         422 => Ok(Round { copied, hashed, put, finalized, memory }),
@@ -140,7 +159,8 @@ fn timed<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<(T, Duration)> {
     Ok((done, begun.elapsed()))
 }
 
-fn run(program: &str, files: &[&Path]) -> Outcome<String> {
+/// What a program writes about these files.
+pub fn run(program: &str, files: &[&Path]) -> Outcome<String> {
     let output = Command::new(program).args(files).output().or_say(program)?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),

@@ -61,7 +61,7 @@ pub const PROXY_PORT: u16 = 3128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
     /// The owner of the build, in characters of `[A-Za-z0-9_-]`. The builds of an owner may use what earlier
-    /// ones left: base images, finished steps, and what `RUN --mount=type=cache` keeps.
+    /// ones left: finished steps, images that they pulled, and what `RUN --mount=type=cache` keeps.
     pub owner: String,
     /// An image of this machine. The Dockerfile knows it as the build argument [`BASE_IMAGE`].
     pub base: Option<String>,

@@ -33,7 +33,8 @@ const config = {
     hostname: '0.0.0.0',
     adminApiPath: 'admin-api',
     shopApiPath: 'shop-api',
-    cors: { origin: true, credentials: false },
+    // The Admin UI may have another origin, and its requests ask for cookies. Safe only as long as there are none.
+    cors: { origin: true, credentials: true },
   },
   authOptions: {
     // No cookies: the instances of a platform share an origin.

@@ -73,7 +73,9 @@ impl Git {
         for left in std::fs::read_dir(&folder)?.flatten() {
             std::fs::remove_dir_all(left.path())?;
         }
-        let unusable = usable(std::process::Command::new("git").arg("--version").output()).err();
+        // As git runs later on.
+        let version = std::process::Command::new("nice").args(["git", "--version"]).output();
+        let unusable = usable(version).err();
         if let Some(why) = &unusable {
             tracing::warn!(why, "repositories cannot be built");
         }

@@ -1,5 +1,6 @@
 //! Runs the `git` program on a repository in a temporary folder, within limits.
 
+use crate::process::AFTER_OTHERS;
 use actors::{
     ports::sources::SourceError,
     runtime::turns::{Tenant, Turn},
@@ -19,13 +20,13 @@ const MOST_OUTPUT: u64 = 64 << 10;
 /// The longest error output that is passed on, in characters. Its last words are cut.
 const LONGEST_REASON: usize = 500;
 /// Limits of each process: memory in KiB, processor time in seconds, and file size in blocks of 512
-/// bytes. A pack of a few kilobytes can expand to objects of many gigabytes. `$0` is the
-/// program.
+/// bytes. A pack of a few kilobytes can expand to objects of many gigabytes. `$0` is the priority, and what
+/// follows is the program.
 #[cfg(target_os = "linux")]
 const LIMITED: &str =
-    "ulimit -v 2097152 && ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
+    "ulimit -v 2097152 && ulimit -t 600 && ulimit -f 8388608 && exec nice -n \"$0\" \"$@\"";
 #[cfg(not(target_os = "linux"))]
-const LIMITED: &str = "ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
+const LIMITED: &str = "ulimit -t 600 && ulimit -f 8388608 && exec nice -n \"$0\" \"$@\"";
 /// Settings that keep git within these limits, and that abort a transfer from a silent server.
 const SETTINGS: [&str; 10] = [
     "http.followRedirects=false",
@@ -186,7 +187,7 @@ impl Repository {
 pub(super) fn limited(program: &str, folder: &Path) -> Command {
     let mut command = Command::new("sh");
     command
-        .args(["-c", LIMITED, program])
+        .args(["-c", LIMITED, &AFTER_OTHERS.to_string(), program])
         .current_dir(folder)
         .env_clear()
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -286,10 +287,11 @@ pub(super) mod tests {
     #[tokio::test]
     async fn git_runs_within_limits() {
         let repository = repository();
-        let alias = "alias.limits=!ulimit -v; ulimit -t; ulimit -f";
+        let alias = "alias.limits=!ulimit -v; ulimit -t; ulimit -f; nice";
+        let own = rustix::process::getpriority_process(None).unwrap();
         assert_eq!(
             repository.run(&["-c", alias, "limits"]).await.unwrap(),
-            "2097152\n600\n8388608\n"
+            format!("2097152\n600\n8388608\n{}\n", (own + AFTER_OTHERS).min(19))
         );
         let endless = "alias.limits=!yes";
         assert!(repository.run(&["-c", endless, "limits"]).await.is_err());

@@ -2,6 +2,7 @@
 
 Prints the port that it listens on. These files in the folder change what it does:
 `token` holds the password that each request must send, or its beginning and `*`, `slow` delays each answer by three seconds,
+`whole` makes it send all of a repository whatever is asked for,
 `elsewhere` holds the address of a server to redirect to.
 It counts the bytes that it sends in the file `sent`.
 """
@@ -63,7 +64,8 @@ class Repositories(http.server.BaseHTTPRequestHandler):
             "CONTENT_LENGTH": str(len(body)),
             "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
         }
-        settings = ["-c", "safe.directory=*", "-c", "uploadpack.allowFilter=true"]
+        filters = "true" if setting("whole") is None else "false"
+        settings = ["-c", "safe.directory=*", "-c", f"uploadpack.allowFilter={filters}"]
         program = ["git", *settings, "http-backend"]
         said = subprocess.run(program, input=body, env=variables, stdout=subprocess.PIPE).stdout
         head, _, rest = said.partition(b"\r\n\r\n")

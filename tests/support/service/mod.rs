@@ -241,8 +241,8 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
     })
 }
 
-/// How long anything is waited for: much takes long on a busy machine.
-const LONGEST: Duration = Duration::from_secs(180);
+/// How long anything is waited for: on a busy machine, all else goes before a build, which may take minutes.
+pub const LONGEST: Duration = Duration::from_secs(600);
 
 /// Waits until `holds` is true, for at most [`LONGEST`].
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {

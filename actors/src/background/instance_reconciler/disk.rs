@@ -24,6 +24,10 @@ use std::{
 /// What instances hold is written down in steps of so many bytes, so that one at rest writes nothing.
 const STEP: u64 = 1 << 20;
 
+/// An instance with a quota that grew by so many bytes since the last measurement is stopped while the disk of the
+/// engine is nearly full, so that all others have what is left.
+const MUCH: u64 = 256 << 20;
+
 /// It is measured in one of so many rounds, and more often while the disk is nearly full.
 const ROUNDS: u32 = 30;
 const ROUNDS_WHILE_FULL: u32 = 6;
@@ -31,12 +35,16 @@ const ROUNDS_WHILE_FULL: u32 = 6;
 /// Measures now, and then at intervals of rounds, which a clock that jumps does not change.
 pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
     let mut waited = ROUNDS;
+    let mut is_first = true;
     loop {
         let is_full = world.check_room(0).is_err();
         if waited >= if is_full { ROUNDS_WHILE_FULL } else { ROUNDS } {
             waited = 0;
-            if let Err(fault) = measure(&world).await {
-                tracing::warn!(error = %fault, "it is not known what instances hold on the disk");
+            match measure(&world, is_first).await {
+                Ok(()) => is_first = false,
+                Err(fault) => {
+                    tracing::warn!(error = %fault, "it is not known what instances hold on the disk");
+                }
             }
         }
         world.ports.clock.sleep(round).await;
@@ -44,7 +52,9 @@ pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
     }
 }
 
-async fn measure(world: &World) -> Result<(), Fault> {
+/// Measures what all instances hold, and judges them. The first measurement after a start does not say how fast they
+/// grow.
+async fn measure(world: &World, is_first: bool) -> Result<(), Fault> {
     let all = instances(world)?;
     if all.is_empty() {
         world.engine_health.set_disk(None);
@@ -75,7 +85,10 @@ async fn measure(world: &World) -> Result<(), Fault> {
         if sum.is_part {
             tracing::warn!(%id, "not all that an instance holds on the disk could be measured");
         }
-        let measured = Measured::of(*id, &seen.state, sum);
+        let mut measured = Measured::of(*id, &seen.state, sum);
+        if is_first {
+            measured.grown = 0;
+        }
         if seen.disk_bytes != Some(measured.bytes) {
             tell(world, *id, Command::Measure(measured.bytes)).await;
         }
@@ -86,12 +99,16 @@ async fn measure(world: &World) -> Result<(), Fault> {
     for (organization, measured) in organizations {
         let used = measured.iter().map(|instance| instance.bytes).sum();
         let limit = usage::limit(world, organization, Quota::InstanceDisk)?;
-        for (id, verdict) in judge(&measured, limit, is_full) {
+        let of_quota = judge(&measured, limit, is_full);
+        let of_growth = judge_growth(&measured, limit, world.engine_health.check_room(0).is_err());
+        for (id, verdict) in of_quota.into_iter().chain(of_growth) {
             let command = match verdict {
                 Verdict::Hold => {
                     Command::Hold(usage::told(world, organization, Quota::InstanceDisk, used)?)
                 }
                 Verdict::Release => Command::Release,
+                Verdict::AwaitRoom => Command::AwaitRoom,
+                Verdict::FindRoom => Command::FindRoom,
             };
             tell(world, id, command).await;
         }
@@ -136,9 +153,12 @@ struct Measured {
     bytes: u64,
     /// Whether that is more than before, or may be.
     grew: bool,
+    /// By how much it is known to be more than at the measurement before.
+    grown: u64,
     /// Whether it could run.
     exists: bool,
     held: bool,
+    awaits_room: bool,
 }
 
 impl Measured {
@@ -151,8 +171,10 @@ impl Measured {
             id,
             bytes,
             grew: sum.is_part || bytes > before,
+            grown: seen.disk_bytes.map_or(0, |before| bytes.saturating_sub(before)),
             exists: !seen.is_deleted(),
             held: seen.held.is_some(),
+            awaits_room: seen.awaits_room,
         }
     }
 }
@@ -161,6 +183,8 @@ impl Measured {
 enum Verdict {
     Hold,
     Release,
+    AwaitRoom,
+    FindRoom,
 }
 
 /// What becomes of the instances of one organization. One that holds a quarter more than its limit, or more
@@ -181,16 +205,47 @@ fn judge(instances: &[Measured], limit: Option<u64>, is_full: bool) -> Vec<(Inst
     go.filter(|instance| !instance.held).map(|instance| (instance.id, Verdict::Hold)).collect()
 }
 
+/// What becomes of instances that grow by [`MUCH`] while the disk is nearly full, also within the limit of their
+/// organization: all limits together can be more than the disk has. They wait until there is room. Where an operator
+/// set no limit, they may grow.
+fn judge_growth(
+    instances: &[Measured],
+    limit: Option<u64>,
+    is_full: bool,
+) -> Vec<(InstanceId, Verdict)> {
+    let verdict = if is_full { Verdict::AwaitRoom } else { Verdict::FindRoom };
+    let meant = instances.iter().filter(|instance| match is_full {
+        true => instance.exists && instance.grown >= MUCH && limit.is_some(),
+        false => instance.awaits_room,
+    });
+    meant.map(|instance| (instance.id, verdict)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Verdict::{Hold, Release};
+    use Verdict::{AwaitRoom, FindRoom, Hold, Release};
     use contract::Id;
     use ulid::Ulid;
 
     fn instance(id: u128, bytes: u64) -> Measured {
         let id = InstanceId::of(Ulid(id));
-        Measured { id, bytes, grew: false, exists: true, held: false }
+        let (grew, exists, held, awaits_room) = (false, true, false, false);
+        Measured { id, bytes, grew, grown: 0, exists, held, awaits_room }
+    }
+
+    #[test]
+    fn on_a_full_disk_what_grows_much_is_stopped_until_there_is_room() {
+        let [rests, grows] = [instance(1, 10), instance(2, MUCH)];
+        let grows = Measured { grew: true, grown: MUCH, ..grows };
+        let (all, limit) = ([rests, grows], Some(1 << 40));
+        assert_eq!(judge_growth(&all, limit, false), []);
+        assert_eq!(judge_growth(&all, limit, true), [(grows.id, AwaitRoom)]);
+        assert_eq!(judge_growth(&all, None, true), [], "an operator said that it may");
+        let waits = Measured { grown: MUCH - 1, awaits_room: true, ..grows };
+        assert_eq!(judge_growth(&[rests, waits], limit, true), [], "there is no room yet");
+        assert_eq!(judge_growth(&[rests, waits], limit, false), [(waits.id, FindRoom)]);
+        assert_eq!(judge(&[rests, waits], limit, false), [], "its quota did not stop it");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::thread;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
@@ -35,6 +36,8 @@ pub(super) fn stream(
         }
         crc.update(piece);
         sink(piece);
+        // A small file may inflate to much, and its thread would keep short requests waiting for a processor.
+        thread::yield_now();
         Ok(())
     };
     match header.method {

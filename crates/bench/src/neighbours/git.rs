@@ -4,6 +4,7 @@ use super::{Tenants, app_of, start};
 use crate::{
     Pace, machine,
     outcome::{Explain, Outcome},
+    server::Server,
     table::Row,
 };
 use contract::AppId;
@@ -19,7 +20,8 @@ use std::{
     time::Duration,
 };
 
-const REPOSITORIES: usize = 16;
+/// Repositories that are checked at once.
+pub const REPOSITORIES: usize = 16;
 /// Faster than a thousand bytes a second, below which git gives a server up.
 const PAUSE: Duration = Duration::from_millis(900);
 
@@ -29,8 +31,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", trickling.port));
     let server = start(home.path(), pace, &[("SVC_GIT_PRIVATE_HOSTS", &hosts.join(","))])?;
     let Tenants { attacker, visitor } = Tenants::register(&server)?;
-    let apps: Outcome<Vec<AppId>> = (0..REPOSITORIES).map(|_| app_of(&server, &attacker)).collect();
-    let apps = apps?;
+    let apps = apps(&server, &attacker)?;
     let beside = visitor.beside(&server, pace, |signal| {
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -38,16 +39,25 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
                 trickling.is_over.store(true, Relaxed);
             });
             signal.repeat(REPOSITORIES, |number, _| {
-                let host = hosts.get(number % hosts.len());
-                let url = format!("http://{}/{number}.git", host.or_say("a host")?);
-                let params = json!({"appId": apps.get(number), "url": url});
+                let host = hosts.get(number % hosts.len()).or_say("a host")?;
                 // The check fails.
-                let path = "/backend/functions/svc_connectRepository";
-                server.client.post(Some(&attacker), path, &params).map(drop)
+                check(&server, &attacker, apps.get(number), &format!("http://{host}/{number}.git"))
             })
         })
     })?;
     Ok(beside.rows(&format!("{REPOSITORIES} repositories that trickle")).into())
+}
+
+/// An app for each repository.
+pub fn apps(server: &Server, attacker: &str) -> Outcome<Vec<AppId>> {
+    (0..REPOSITORIES).map(|_| app_of(server, attacker)).collect()
+}
+
+/// Connects an app to a repository, which checks it. Whatever it finds is good.
+pub fn check(server: &Server, attacker: &str, app: Option<&AppId>, url: &str) -> Outcome<()> {
+    let params = json!({"appId": app, "url": url});
+    let path = "/backend/functions/svc_connectRepository";
+    server.client.post(Some(attacker), path, &params).map(drop)
 }
 
 /// A git server that answers every request and never comes to an end, until it is over.

@@ -1,6 +1,6 @@
 //! Key files that cost much work to open.
 
-use super::{app_of, start, visitor::Visitor};
+use super::{attackers, start};
 use crate::{
     Pace, machine,
     outcome::{Explain, Outcome},
@@ -21,10 +21,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let file = keystore(home.path())?;
     let server = start(home.path(), pace, &[])?;
-    let mut sessions = server.register(ACCOUNTS + 1)?;
-    let visitor = Visitor { session: sessions.pop().or_say("the visitor")? };
-    let attackers = sessions.iter().map(|session| Ok((session, app_of(&server, session)?)));
-    let attackers = attackers.collect::<Outcome<Vec<_>>>()?;
+    let (attackers, visitor) = attackers(&server, ACCOUNTS)?;
     let beside = visitor.beside(&server, pace, |signal| {
         signal.repeat(ACCOUNTS * UPLOADS, |number, _| {
             let (session, app) = attackers.get(number % ACCOUNTS).or_say("an attacker")?;

@@ -1,5 +1,6 @@
 //! What one tenant's attacks cost another one.
 
+mod bombs;
 mod connections;
 mod containers;
 mod deliveries;
@@ -34,8 +35,10 @@ pub const METHOD: &str = "One tenant without a rate limit attacks; another one, 
     counts in which the visitor waited the longest. The attacks: four calls at a time that list 100,000 \
     records (`--records` sets another number); 30 runners that wait for builds, beside 20,000 waiting builds \
     of others; 16 repositories on a server that sends a few bytes a second; key files with nearly as many \
-    rounds as are accepted, of three accounts; 100,000 deliveries that are due when the service starts, to \
-    64 receivers that never answer; 2,100 half-sent heads, and 1,500 unfinished forms; 720 MB of logs of \
+    rounds as are accepted, of three accounts; apps of 300 KB that inflate to 250 MB, four at a time of each \
+    of three accounts; 16 checks at a time of repositories whose packs of 110 KB expand to \
+    400 MB; 100,000 deliveries that are due when the service starts, to 64 receivers that never answer; \
+    2,100 half-sent heads, and 1,500 unfinished forms; 720 MB of logs of \
     builds; eight containers, with the limits of instances and an image of `SVC_RECIPE_BASE_IMAGE` \
     (`node:22-slim`), that compute, fork, fill their memory, log or write to the disk without end; and 40 \
     backends that are created at once. The attacks on connections come from one address, and the visitor \
@@ -64,6 +67,8 @@ enum Attack {
     Git,
     /// Costly key files.
     Keys,
+    /// Apps and repositories that expand to much.
+    Bombs,
     /// Due deliveries to receivers that never answer.
     Deliveries,
     /// Half-open connections and unfinished forms.
@@ -84,6 +89,7 @@ pub fn measure(pace: Pace, options: &Options) -> Outcome<Vec<Row>> {
         Attack::Polls => polls::measure(pace),
         Attack::Git => git::measure(pace),
         Attack::Keys => keys::measure(pace),
+        Attack::Bombs => bombs::measure(pace),
         Attack::Deliveries => deliveries::measure(pace),
         Attack::Connections => connections::measure(pace),
         Attack::Logs => logs::measure(pace),
@@ -111,6 +117,18 @@ impl Tenants {
         let visitor = Visitor { session: sessions.pop().or_say("the visitor")? };
         Ok(Tenants { attacker: sessions.pop().or_say("the attacker")?, visitor })
     }
+}
+
+/// So many attackers with an app each, and the visitor. Nobody has a rate limit.
+fn attackers(server: &Server, count: usize) -> Outcome<(Vec<(String, AppId)>, Visitor)> {
+    let mut sessions = server.register(count + 1)?;
+    let visitor = Visitor { session: sessions.pop().or_say("the visitor")? };
+    let with_app = |session: String| {
+        let app = app_of(server, &session)?;
+        Ok((session, app))
+    };
+    let attackers = sessions.into_iter().map(with_app).collect::<Outcome<_>>()?;
+    Ok((attackers, visitor))
 }
 
 /// Makes an app.

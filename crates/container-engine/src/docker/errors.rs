@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use bollard::errors::Error;
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 #[derive(Debug, Clone)]
 pub(super) enum DaemonFailure {
@@ -55,6 +55,17 @@ const NO_IMAGE: &[&str] = &[
     "no matching manifest",
 ];
 
+/// The usual folders of daemons, by which a path of the daemon's machine is told from one of a container.
+const OF_THE_MACHINE: &[&str] = &[
+    "/var/lib/docker/",
+    "/var/lib/containerd/",
+    "/run/docker/",
+    "/run/docker.sock",
+    "/run/containerd/",
+    "/overlay2/",
+    "/io.containerd",
+];
+
 impl DaemonFailure {
     pub fn late(limit: Duration) -> DaemonFailure {
         DaemonFailure::Unreachable(format!("it did not answer within {} s", limit.as_secs()))
@@ -84,7 +95,7 @@ impl DaemonFailure {
         match status {
             Some(404) => EngineError::Missing(what.to_string()),
             Some(500..) if !is_refusal(&message) => EngineError::Unreachable(message),
-            Some(_) | None => EngineError::Refused(message),
+            Some(_) | None => refused(&message),
         }
     }
 
@@ -105,18 +116,34 @@ impl DaemonFailure {
             DaemonFailure::Answer { status, message } => (status, message),
         };
         match status {
-            _ if contains(&message, &["no space left on device"]) => EngineError::Refused(message),
-            Some(401 | 403 | 404) => no_image(image, message),
-            _ if contains(&message, NO_IMAGE) => no_image(image, message),
-            Some(400..500) => EngineError::Refused(message),
+            _ if contains(&message, &["no space left on device"]) => refused(&message),
+            Some(401 | 403 | 404) => no_image(image, &message),
+            _ if contains(&message, NO_IMAGE) => no_image(image, &message),
+            Some(400..500) => refused(&message),
             // The registry is down, or limits our rate.
             _ => EngineError::Unreachable(message),
         }
     }
 }
 
-fn no_image(image: &str, why: String) -> EngineError {
-    EngineError::NoImage { image: image.to_owned(), why }
+fn no_image(image: &str, why: &str) -> EngineError {
+    EngineError::NoImage { image: image.to_owned(), why: for_tenants(why) }
+}
+
+fn refused(why: &str) -> EngineError {
+    EngineError::Refused(for_tenants(why))
+}
+
+/// What a daemon refuses, for tenants, without its usual folders: how its machine is set up is for operators.
+fn for_tenants(message: &str) -> String {
+    tracing::debug!(message, "the container engine refused");
+    let ends_path = |c: char| c.is_whitespace() || "\"'`,:;()[]".contains(c);
+    let parts = message.split_inclusive(ends_path).map(|part| {
+        let path = part.trim_end_matches(ends_path);
+        let is_secret = OF_THE_MACHINE.iter().any(|folder| path.contains(folder));
+        if is_secret { part.replacen(path, "…", 1).into() } else { Cow::Borrowed(part) }
+    });
+    parts.collect()
 }
 
 fn is_refusal(message: &str) -> bool {
@@ -170,9 +197,19 @@ mod tests {
         let said = "driver failed programming external connectivity on endpoint x: Bind for \
                     127.0.0.1:4000 failed: port is already allocated";
         assert_eq!(answer(500, said).about("x"), EngineError::Refused(said.to_owned()));
-        let full = "write /var/lib/docker/tmp: no space left on device";
-        assert_eq!(answer(500, full).about("x"), EngineError::Refused(full.to_owned()));
-        assert_eq!(answer(500, full).about_image("x"), EngineError::Refused(full.to_owned()));
+    }
+
+    #[test]
+    fn a_refusal_names_paths_of_containers_and_none_of_the_machine() {
+        let full = "write /var/lib/docker/tmp/GetImageBlob1: no space left on device";
+        let told = EngineError::Refused("write …: no space left on device".to_owned());
+        assert_eq!(answer(500, full).about("x"), told);
+        assert_eq!(answer(500, full).about_image("x"), told);
+        let runtime = "OCI runtime create failed: exec: \"/app/start\": stat /app/start: no such file, \
+                       root \"/mnt/engine/overlay2/ab/merged\" (/run/containerd/x/y)";
+        let told = "OCI runtime create failed: exec: \"/app/start\": stat /app/start: no such file, \
+                    root \"…\" (…)";
+        assert_eq!(answer(400, runtime).about("x"), EngineError::Refused(told.to_owned()));
     }
 
     #[test]

@@ -60,14 +60,12 @@ pub(super) async fn make_network(
         let answer = daemon
             .ask(CHANGE, |client| async move { client.create_network(request).await.map(drop) })
             .await;
-        return answer.map_err(|failure| {
-            // A lack of address space comes as a 404.
-            match failure.clone().about(format_args!("room for the network {name}")) {
-                EngineError::Missing(_) => EngineError::Refused(format!(
-                    "there is no room for the network {name}: {failure:?}"
-                )),
-                other => other,
-            }
+        // A lack of addresses comes as a 404, or from a later daemon as a 400.
+        return answer.map_err(|failure| match failure.says("address pool") {
+            true => EngineError::Refused(format!(
+                "there is no room for the network {name}: the engine has no more addresses for networks"
+            )),
+            false => failure.about(format_args!("what the network {name} needs")),
         });
     };
     if !carries(network.labels.as_ref(), labels) {

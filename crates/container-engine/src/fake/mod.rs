@@ -213,6 +213,11 @@ impl Fake {
         });
     }
 
+    /// Sets the number of networks that there are addresses for.
+    pub fn set_most_networks(&self, most: usize) {
+        self.with(|model| model.most_networks = most);
+    }
+
     /// Sets the disk that has the volumes.
     pub fn set_disk(&self, disk: Disk) {
         self.with(|model| model.disk = disk);

@@ -39,6 +39,8 @@ pub(super) struct Model {
     pub executions: Vec<Execution>,
     pub happened: Vec<Event>,
     pub listeners: Vec<Listener>,
+    /// The number of networks that there are addresses for.
+    pub most_networks: usize,
     /// The disk that has the volumes.
     pub disk: Disk,
     made: u64,
@@ -92,6 +94,7 @@ impl Model {
             executions: Vec::new(),
             happened: Vec::new(),
             listeners: Vec::new(),
+            most_networks: usize::MAX,
             disk: Disk { bytes: 1 << 40, free: 1 << 39 },
             made: 0,
             ports: 0,
@@ -154,6 +157,9 @@ impl Model {
                 Err(EngineError::Conflict(format!("the network {name} is not ours")))
             }
             Some(_) => Ok(()),
+            None if self.networks.len() >= self.most_networks => {
+                Err(EngineError::Refused(format!("there is no room for the network {name}")))
+            }
             None => {
                 let net = Net { labels: labels.clone(), serial: self.serial() };
                 self.networks.insert(name.to_owned(), net);

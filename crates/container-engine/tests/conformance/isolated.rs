@@ -5,9 +5,12 @@ use super::{
     real::{Real, on_docker},
 };
 use bytes::Bytes;
-use container_engine::{BuildEvent, BuildSpec, Engine, EngineError, Isolation, Labels, Secrets};
+use container_engine::{
+    BuildEvent, BuildSpec, Engine, EngineError, Isolation, Labels, Mount, Secrets,
+};
 use futures_util::{
     StreamExt,
+    future::join_all,
     stream::{self, BoxStream},
 };
 use std::{
@@ -65,7 +68,7 @@ fn spec(real: &Real, door: &Door, what: &str) -> BuildSpec {
             loopback: Vec::new(),
             cpu_millis: 1000,
             disk: 2 << 30,
-            within: Duration::from_secs(120),
+            within: Duration::from_secs(600),
             labels: bench.labels(),
             secrets: Secrets::default(),
         }),
@@ -214,21 +217,75 @@ async fn has_its_share(real: &Real) {
     assert_eq!(host.cpu_shares, Some(2), "instances come before builds");
     assert_eq!(host.cap_drop, Some(vec!["ALL".to_owned()]));
     assert_eq!(host.network_mode.as_deref(), Some("none"));
+    let mounts = shown.mounts.unwrap();
+    let base = mounts.iter().find(|mount| mount.destination.as_deref() == Some("/base")).unwrap();
+    assert_eq!(base.rw, Some(false), "what others build upon stays as it is");
     let last = events.collect::<Vec<_>>().await.pop().unwrap();
     assert!(matches!(last, Ok(BuildEvent::Built(_))), "{last:?}");
 }
 
 #[test]
-fn the_newest_sixteen_disks_of_earlier_builds_are_kept() {
-    let name = "isolated::the_newest_sixteen_disks_of_earlier_builds_are_kept";
+fn isolated_builds_of_all_owners_read_one_copy_of_their_base_image() {
+    let name = "isolated::isolated_builds_of_all_owners_read_one_copy_of_their_base_image";
+    on_docker(name, |real| Box::pin(read_one_copy(real)));
+}
+
+async fn read_one_copy(real: &Real) {
+    let (bench, door) = (real.bench(), Door::open());
+    let text = "ARG BASE_IMAGE\nFROM $BASE_IMAGE\nRUN echo made >/made\nCMD [\"cat\", \"/made\"]\n";
+    let build = async |owner: &str| {
+        let mut spec = spec(real, &door, owner);
+        spec.isolation.as_mut().unwrap().owner = format!("test-{}-{owner}", bench.run());
+        let (lines, end) = built(bench, spec, text).await;
+        end.unwrap_or_else(|e| panic!("{e}: {lines:#?}"));
+        lines
+    };
+    let copies = async || {
+        let volumes = bench.engine().inventory(&bench.labels()).await.unwrap().volumes;
+        let names = volumes.into_iter().map(|volume| volume.name);
+        names.filter(|name| name.starts_with("svc-base-")).collect::<Vec<_>>()
+    };
+    join_all(["a", "b", "c"].map(build)).await;
+    let copy = copies().await;
+    assert_eq!(copy.len(), 1, "{copy:?}");
+
+    // A build that stands on nothing does not meet steps of which the lower half is missing.
+    let mut alone = spec(real, &door, "a");
+    let isolation = alone.isolation.as_mut().unwrap();
+    (isolation.owner, isolation.base) = (format!("test-{}-a", bench.run()), None);
+    let (lines, end) = built(bench, alone, "FROM scratch\nCOPY Dockerfile /\n").await;
+    end.unwrap_or_else(|e| panic!("{e}: {lines:#?}"));
+
+    // A copy that was damaged, or is gone, comes back, and the finished steps upon it count again.
+    let mut damages = bench.spec("damages");
+    damages.mounts = vec![Mount { volume: copy[0].clone(), path: "/base".to_owned() }];
+    damages.user = Some("1000:1000".to_owned());
+    bench.start(&damages).await;
+    let cut = "echo '[{' >/base/store/overlay-images/images.json";
+    assert_eq!(bench.run_in(&damages.name, &["sh", "-c", cut]).await.exit, Some(0));
+    bench.engine().remove_container(&damages.name).await.unwrap();
+    let comes_back = async || {
+        let lines = build("a").await;
+        assert!(lines.iter().any(|line| line.contains("Using cache")), "{lines:#?}");
+        assert_eq!(copies().await, copy);
+    };
+    comes_back().await;
+    bench.engine().remove_volume(&copy[0]).await.unwrap();
+    comes_back().await;
+}
+
+#[test]
+fn the_newest_disks_and_base_images_of_earlier_builds_are_kept() {
+    let name = "isolated::the_newest_disks_and_base_images_of_earlier_builds_are_kept";
     on_docker(name, |real| Box::pin(disks_are_kept(real)));
 }
 
 async fn disks_are_kept(real: &Real) {
     let (bench, labels) = (real.bench(), real.bench().labels());
     // Of those of one second, the first names go.
-    let names: Vec<_> = (0..18).map(|n| bench.name(&format!("disk-{n:02}"))).collect();
-    for name in &names {
+    let disks: Vec<_> = (0..18).map(|n| bench.name(&format!("disk-{n:02}"))).collect();
+    let bases: Vec<_> = (0..10).map(|n| format!("svc-base-{}-{n:02}", bench.run())).collect();
+    for name in disks.iter().chain(&bases) {
         bench.engine().ensure_volume(name, &labels).await.unwrap();
     }
     let a_week = Duration::from_secs(7 * 24 * 3600);
@@ -236,7 +293,9 @@ async fn disks_are_kept(real: &Real) {
     let kept = bench.engine().inventory(&labels).await.unwrap().volumes;
     let mut kept: Vec<_> = kept.into_iter().map(|volume| volume.name).collect();
     kept.sort();
-    assert_eq!(kept, names[2..]);
+    let mut newest = [&disks[2..], &bases[2..]].concat();
+    newest.sort();
+    assert_eq!(kept, newest);
 }
 
 #[test]

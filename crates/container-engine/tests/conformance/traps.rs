@@ -21,7 +21,9 @@ fn output_that_is_read_slowly_arrives_whole() {
 /// in between.
 async fn slowly(real: &Real) {
     let bench = real.bench();
-    let spec = bench.spec("a");
+    let mut spec = bench.spec("a");
+    // Twelve programs that begin at once have some threads each.
+    spec.limits.pids = 512;
     bench.start(&spec).await;
     let sizes = (0..12).map(|n| 1_000_000 + n * 100_000);
     let all = sizes.map(|size: usize| {
@@ -31,7 +33,10 @@ async fn slowly(real: &Real) {
             // Programs with input end in another way.
             let input = size.is_multiple_of(200_000).then(|| stream::empty().boxed());
             let mut output = bench.engine().exec(name, program, input).await.unwrap();
-            let Output::Out(first) = output.next().await.unwrap().unwrap() else { panic!() };
+            let first = match output.next().await {
+                Some(Ok(Output::Out(first))) => first,
+                other => panic!("{size} bytes begin with {other:?}"),
+            };
             tokio::time::sleep(Duration::from_secs(4)).await;
             let rest = Ran::of(output).await;
             (size, first.len() + rest.out.len(), rest.exit, rest.error)

@@ -1,5 +1,6 @@
 //! The promises of the store. Whatever keeps its rows must keep all of them.
 
+mod cache;
 mod items;
 
 use data_encoding::HEXLOWER;
@@ -11,8 +12,11 @@ use tempfile::TempDir;
 
 const KINDS: [&str; 2] = [Item::TREE, Sum::TREE];
 
+/// The bytes of decoded records that stores keep here.
+const BUDGET: u64 = 64 << 10;
+
 fn open(path: &Path) -> Store {
-    Store::open(path, &KINDS, Memory { pages: 8 << 20, records: 64 << 10 }).unwrap()
+    Store::open(path, &KINDS, Memory { pages: 8 << 20, records: BUDGET }).unwrap()
 }
 
 /// A new store, and its folder if it has one.

@@ -99,6 +99,7 @@ pub(super) fn creation(
         advised: BTreeSet::new(),
         disk_bytes: None,
         held: None,
+        awaits_room: false,
         last_error: None,
         last_log: Vec::new(),
         created_at: cx.now,

@@ -24,9 +24,10 @@ use container_engine::{ContainerSpec, EngineError, Health, Labels, Phase};
 use contract::{BackupId, Id, backups::Backup, templates::HealthCheck};
 use std::time::Duration;
 
-/// Restore checks at the same time. Each takes the memory of a database and a network. One tenant may
-/// have all of them while nobody else waits.
-const AT_A_TIME: usize = 2;
+/// Restore checks at the same time. Each takes the memory of a database and a network.
+const AT_A_TIME: usize = 3;
+/// How many of them are of one tenant, so that another one finds a turn, however long these take.
+const OF_TENANT: usize = 2;
 /// How long the database may take to become healthy.
 const UP_WITHIN: Duration = Duration::from_secs(300);
 /// The pause before a backup asks again for a turn.
@@ -39,7 +40,7 @@ const WELL: u32 = 6;
 
 /// The turns of restore checks, which tenants share.
 pub(crate) fn turns() -> Turns<Tenant> {
-    Turns::new(AT_A_TIME, AT_A_TIME)
+    Turns::new(AT_A_TIME, OF_TENANT)
 }
 
 /// Waits for the turn of a backup: within a tenant, the oldest comes first.

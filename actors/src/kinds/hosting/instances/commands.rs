@@ -62,8 +62,12 @@ pub enum Command {
     Measure(u64),
     /// Stop the instance for this reason, and refuse to start it.
     Hold(String),
-    /// The instance may run again.
+    /// The reason is gone.
     Release,
+    /// Stop the instance, which grew while the disk was nearly full, and refuse to start it.
+    AwaitRoom,
+    /// The disk has room again.
+    FindRoom,
     AddService {
         service: Box<Service>,
         /// Secrets that the service needs. Existing secrets are kept.
@@ -123,6 +127,8 @@ impl std::fmt::Debug for Command {
             Command::Measure(..) => "Measure",
             Command::Hold(..) => "Hold",
             Command::Release => "Release",
+            Command::AwaitRoom => "AwaitRoom",
+            Command::FindRoom => "FindRoom",
             Command::AddService { .. } => "AddService",
             Command::Replace { .. } => "Replace",
             Command::Withdraw(..) => "Withdraw",

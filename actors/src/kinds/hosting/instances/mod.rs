@@ -24,8 +24,8 @@
 //! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data, Undelete |
 //!
 //! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
-//! alone, and Hold, which stops the instance. Until Release, Start and Restart are refused, and Undelete
-//! brings the instance back stopped. Measure and Advise write down what was found out. A command that asks
+//! alone, and Hold and AwaitRoom, which stop the instance. Until Release and FindRoom, Start and Restart are refused,
+//! and Undelete brings the instance back stopped (`holds.rs`). Measure and Advise write down what was found out. A command that asks
 //! for what already holds keeps the record. Any other command is refused with a reason; Observe in a
 //! transient state is ignored, because a step is already pending. A deadline that passes is decided by
 //! `on_due`.
@@ -37,6 +37,7 @@ pub(crate) mod commands;
 pub(crate) mod container_spec;
 pub mod database;
 pub(crate) mod history;
+mod holds;
 mod image;
 pub mod metrics;
 mod reconcile;

@@ -69,6 +69,9 @@ pub struct Instance {
     /// Why the instance may not run: the instances of its organization hold too much on the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Whether the instance may not run because it grew while the disk was nearly full. It may when there is room.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_room: bool,
     pub last_error: Option<String>,
     /// The last output of the container that failed.
     pub last_log: Vec<String>,

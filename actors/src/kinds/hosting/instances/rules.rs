@@ -151,6 +151,7 @@ impl Resource for Instances {
                 | Command::Observe { .. }
                 | Command::Measure(..)
                 | Command::Release
+                | Command::FindRoom
         )
     }
 

@@ -85,6 +85,8 @@ impl Instance {
             Command::Measure(bytes) => Ok(self.measured(bytes)),
             Command::Hold(why) => Ok(self.hold(why, now)),
             Command::Release => Ok(self.release()),
+            Command::AwaitRoom => Ok(self.await_room(now)),
+            Command::FindRoom => Ok(self.find_room()),
             Command::AddService { service, secrets } => {
                 self.with(secrets).add_service(*service, now)
             }
@@ -150,16 +152,17 @@ impl Instance {
                     (self.app_id, self.project_id) = (id, seen.state.project_id);
                     self.left_to = None;
                 }
-                match self.held {
-                    Some(_) => {
+                match self.may_run() {
+                    Err(_) => {
                         self.begin_stop(InstanceState::Stopping, DesiredState::Stopped, at.now)
                     }
-                    None => self.begin_start(at.now),
+                    Ok(()) => self.begin_start(at.now),
                 }
                 .also(also)
             }
             Command::Measure(bytes) => self.measured(bytes),
             Command::Release => self.release(),
+            Command::FindRoom => self.find_room(),
             _ => Step::keep(),
         })
     }
@@ -174,7 +177,7 @@ impl Instance {
         Step::put(self).anew(Duration::ZERO)
     }
 
-    fn begin_stop(
+    pub(super) fn begin_stop(
         mut self,
         state: InstanceState,
         desired: DesiredState,
@@ -228,28 +231,6 @@ impl Instance {
         }
         self.disk_bytes = Some(bytes);
         Step::put(self)
-    }
-
-    fn hold(mut self, why: String, now: Timestamp) -> Step<Instances> {
-        if self.held.is_some() {
-            return Step::keep();
-        }
-        self.held = Some(why);
-        if self.state == InstanceState::Stopped {
-            return Step::put(self);
-        }
-        self.begin_stop(InstanceState::Stopping, DesiredState::Stopped, now)
-    }
-
-    fn release(mut self) -> Step<Instances> {
-        match self.held.take() {
-            Some(_) => Step::put(self),
-            None => Step::keep(),
-        }
-    }
-
-    fn may_run(&self) -> Result<(), Fault> {
-        self.held.clone().map_or(Ok(()), |why| Err(Fault::OverQuota(why)))
     }
 
     /// The deadline passed. An instance that starts fails. An instance that stops reconciles at

@@ -57,7 +57,7 @@ pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
         resources: instance.resources,
         disk_bytes: instance.disk_bytes,
         from_backup_id: instance.initial_restore.as_ref().map(|restore| restore.backup),
-        last_error: instance.held.clone().or_else(|| instance.last_error.clone()),
+        last_error: instance.why_held().or_else(|| instance.last_error.clone()),
         last_log,
         stale: world.engine_health.is_unreachable(),
         created_at: instance.created_at,

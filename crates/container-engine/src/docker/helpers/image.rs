@@ -23,8 +23,8 @@ const MEMORY: u64 = 1 << 30;
 macro_rules! files {
     ($($name:literal),+) => { [$(($name, include_str!(concat!("image/", $name)))),+] };
 }
-const FILES: [(&str, &str); 8] =
-    files!["Dockerfile", "box", "disk", "keep", "prepare", "probe", "resolvers", "walls"];
+const FILES: [(&str, &str); 9] =
+    files!["Dockerfile", "box", "bring", "disk", "keep", "prepare", "probe", "resolvers", "walls"];
 
 /// The id of the image, which is made if it is missing.
 pub(super) async fn ensure(

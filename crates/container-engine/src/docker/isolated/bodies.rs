@@ -1,6 +1,6 @@
-//! The two containers of an isolated build, as the daemon is asked for them.
+//! The containers of an isolated build, as the daemon is asked for them.
 
-use super::seccomp;
+use super::{bases, seccomp};
 use crate::{
     Isolation, PROXY_PORT,
     docker::{
@@ -33,17 +33,6 @@ pub(super) fn disk(
     isolation: &Isolation,
     volume: Option<&str>,
 ) -> ContainerCreateBody {
-    let mount = Mount {
-        typ: Some(MountType::VOLUME),
-        // Without a name, the volume goes with the container.
-        source: volume.map(str::to_owned),
-        target: Some("/disk".to_owned()),
-        volume_options: Some(MountVolumeOptions {
-            labels: Some(map(&isolation.labels)),
-            ..MountVolumeOptions::default()
-        }),
-        ..Mount::default()
-    };
     let host = HostConfig {
         cap_add: Some(vec!["MKNOD".to_owned()]),
         device_cgroup_rules: Some(vec!["b 7:* rwm".to_owned(), "c 10:237 rwm".to_owned()]),
@@ -51,7 +40,7 @@ pub(super) fn disk(
         memory_swap: Some(DISK_MEMORY),
         pids_limit: Some(64),
         security_opt: Some(vec!["no-new-privileges".to_owned()]),
-        mounts: Some(vec![mount]),
+        mounts: Some(vec![mount(volume, "/disk", isolation)]),
         ..bare()
     };
     ContainerCreateBody {
@@ -63,12 +52,13 @@ pub(super) fn disk(
     }
 }
 
-/// The container in which a build runs, with this device as its disk.
+/// The container in which a build runs, with this device as its disk, and what stands on the volume `base`.
 pub(super) fn container(
     image: &str,
     memory: u64,
     isolation: &Isolation,
     device: &str,
+    base: Option<&str>,
 ) -> ContainerCreateBody {
     let options = [("type", "ext4"), ("device", device), ("o", "nodev,nosuid,noatime,discard")];
     let disk = Mount {
@@ -93,8 +83,60 @@ pub(super) fn container(
         read_only: Some(true),
         ..Mount::default()
     };
+    let base = base.map(|volume| Mount {
+        read_only: Some(true),
+        ..mount(Some(volume), bases::MOUNT, isolation)
+    });
+    let ports = [PROXY_PORT].iter().chain(&isolation.loopback).map(u16::to_string);
+    ContainerCreateBody {
+        entrypoint: Some(vec!["/usr/libexec/svc/box".to_owned()]),
+        cmd: Some(ports.collect()),
+        host_config: Some(HostConfig {
+            mounts: Some([disk, egress].into_iter().chain(base).collect()),
+            ..host(memory, isolation)
+        }),
+        user: Some(KEEPER.to_owned()),
+        ..named(image, isolation)
+    }
+}
+
+/// The container that brings a base image to this volume.
+pub(super) fn bringer(
+    image: &str,
+    memory: u64,
+    isolation: &Isolation,
+    volume: &str,
+) -> ContainerCreateBody {
+    ContainerCreateBody {
+        entrypoint: Some(vec!["cat".to_owned()]),
+        user: Some(KEEPER.to_owned()),
+        host_config: Some(HostConfig {
+            mounts: Some(vec![mount(Some(volume), bases::MOUNT, isolation)]),
+            ..host(memory, isolation)
+        }),
+        ..named(image, isolation)
+    }
+}
+
+/// A volume with the labels of builds. Without a name, it goes with the container. A new one gets the owner of the
+/// folder in the image.
+fn mount(volume: Option<&str>, target: &str, isolation: &Isolation) -> Mount {
+    Mount {
+        typ: Some(MountType::VOLUME),
+        source: volume.map(str::to_owned),
+        target: Some(target.to_owned()),
+        volume_options: Some(MountVolumeOptions {
+            labels: Some(map(&isolation.labels)),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
+    }
+}
+
+/// What `buildah` needs, and the limits of a build.
+fn host(memory: u64, isolation: &Isolation) -> HostConfig {
     let memory = signed(memory);
-    let host = HostConfig {
+    HostConfig {
         // With these, `newuidmap` and `newgidmap` give a user namespace its users.
         cap_add: Some(vec!["SETUID".to_owned(), "SETGID".to_owned()]),
         // Not `no-new-privileges`, which takes these from the two programs. AppArmor's profile of
@@ -113,17 +155,8 @@ pub(super) fn container(
         // Only the disk has room.
         readonly_rootfs: Some(true),
         tmpfs: Some(["/tmp", "/run"].map(|path| (path.to_owned(), SCRATCH.to_owned())).into()),
-        mounts: Some(vec![disk, egress]),
         init: Some(true),
         ..bare()
-    };
-    let ports = [PROXY_PORT].iter().chain(&isolation.loopback).map(u16::to_string);
-    ContainerCreateBody {
-        entrypoint: Some(vec!["/usr/libexec/svc/box".to_owned()]),
-        cmd: Some(ports.collect()),
-        user: Some(KEEPER.to_owned()),
-        host_config: Some(host),
-        ..named(image, isolation)
     }
 }
 

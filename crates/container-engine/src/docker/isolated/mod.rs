@@ -7,13 +7,15 @@
 //! user without rights. Nothing that comes out is trusted: [`archive`] reads the image and writes it
 //! again before the daemon gets it.
 //!
-//! Both containers of a build are [tethered](super::helpers::tether) to this process.
+//! The containers of a build are [tethered](super::helpers::tether) to this process.
 
 mod archive;
+mod bases;
 mod bodies;
 mod caches;
 mod output;
 mod place;
+mod programs;
 mod seccomp;
 
 use super::{

@@ -1,12 +1,16 @@
 //! The container of a build, and what happens in it.
 
-use super::{archive::Checked, bodies, caches, output::Ended};
+use super::{
+    archive::Checked,
+    bases::{self, Base},
+    bodies, caches,
+    output::Ended,
+    programs::{COPIED_WITHIN, Programs, Variables},
+};
 use crate::{
-    BASE_IMAGE, BuildSpec, EngineError, Exec, Isolation, Output, PROXY_PORT,
+    BASE_IMAGE, BuildSpec, EngineError, Isolation,
     docker::{
-        daemon::Daemon,
         errors::DaemonFailure,
-        exec,
         helpers::{
             Helpers, Sends,
             in_use::{InUse, Taken},
@@ -18,59 +22,59 @@ use crate::{
 use bollard::query_parameters::ImportImageOptions;
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
-use futures_util::{StreamExt, future::ready};
-use std::{
-    collections::BTreeMap,
-    io,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use futures_util::StreamExt;
+use std::{io, time::Duration};
 
-/// The names of images in the container. Nobody outside of it sees them.
+/// The name of the image in the container. Nobody outside of it sees it.
 const MADE: &str = "localhost/svc-made:1";
-const BASE: &str = "localhost/svc-base";
-/// How long the steps around a build may take that depend on nobody else.
-const BRIEFLY: Duration = Duration::from_secs(60);
-/// How long an image may take into the container or out of it.
-const COPIED_WITHIN: Duration = Duration::from_secs(15 * 60);
 
 pub(super) struct Place<'a> {
-    daemon: &'a Daemon,
+    helpers: &'a Helpers,
+    /// The image of helpers.
+    helper: &'a str,
     spec: &'a BuildSpec,
     isolation: &'a Isolation,
-    container: Tethered,
+    base: Option<Base>,
+    programs: Programs<'a>,
 }
 
 impl<'a> Place<'a> {
-    /// Starts the container, with the disk of an earlier build of this owner unless another build has it.
+    /// Starts the container, with the disk of an earlier build of this owner upon this base image, unless another
+    /// build has it.
     pub async fn open(
         helpers: &'a Helpers,
         disks: &InUse,
-        image: &str,
+        helper: &'a str,
         spec: &'a BuildSpec,
         isolation: &'a Isolation,
     ) -> Result<Place<'a>, EngineError> {
-        let disk = disks.take(&caches::volume(&isolation.owner));
+        let base = match &isolation.base {
+            Some(image) => Some(Base::of(helpers, image, isolation).await?),
+            None => None,
+        };
+        let disk = disks.take(&caches::volume(&isolation.owner, base.as_ref()));
         if let Some(disk) = &disk {
             objects::ensure_volume(&helpers.daemon, disk.name(), &isolation.labels).await?;
         }
-        let body = bodies::disk(image, isolation, disk.as_ref().map(Taken::name));
-        let mut maker = Tethered::start(helpers, image, body, None).await?;
+        let body = bodies::disk(helper, isolation, disk.as_ref().map(Taken::name));
+        let mut maker = Tethered::start(helpers, helper, body, None).await?;
         let device = maker.line().await.map_err(|e| match e {
             EngineError::Refused(why) => {
                 EngineError::Refused(format!("builds cannot be isolated: {why}"))
             }
             other => other,
         })?;
-        let body = bodies::container(image, spec.memory, isolation, &device);
-        let container = Tethered::start(helpers, image, body, disk).await?;
+        let volume = base.as_ref().map(Base::volume);
+        let body = bodies::container(helper, spec.memory, isolation, &device, volume.as_deref());
+        let container = Tethered::start(helpers, helper, body, disk).await?;
         // The device belongs to the container now.
         maker.end().await;
-        Ok(Place { daemon: &helpers.daemon, spec, isolation, container })
+        let programs = Programs { daemon: &helpers.daemon, container };
+        Ok(Place { helpers, helper, spec, isolation, base, programs })
     }
 
     pub async fn close(self) {
-        self.container.end().await;
+        self.programs.container.end().await;
     }
 
     /// Builds the image. A build that ended by itself leaves its disk to the next one.
@@ -81,7 +85,7 @@ impl<'a> Place<'a> {
     ) -> Result<String, EngineError> {
         self.prepare(context).await?;
         let made = self.make(sends).await;
-        let kept = self.run(["/usr/libexec/svc/keep"], None, BRIEFLY).await;
+        let kept = self.programs.run(["/usr/libexec/svc/keep"]).await;
         if !kept.is_ok_and(|run| run.code == 0) {
             tracing::warn!("the disk of a build is not used again");
         }
@@ -96,16 +100,20 @@ impl<'a> Place<'a> {
         let ports = self.isolation.loopback.iter().map(u16::to_string);
         let command: Vec<String> =
             ["/usr/libexec/svc/prepare".to_owned()].into_iter().chain(ports).collect();
-        self.feed(command, context).await.map(drop)
+        let ended = self.programs.feed(Variables::new(), command, context).await?;
+        self.succeeded(ended, COPIED_WITHIN)
     }
 
     async fn make(&self, sends: &Sends) -> Result<String, EngineError> {
         let mut args = self.spec.args.clone();
-        let pull = if self.isolation.base.is_some() { "missing" } else { "always" };
-        if let Some(base) = &self.isolation.base {
-            args.insert(BASE_IMAGE.to_owned(), self.bring(base).await?);
+        let pull = if self.base.is_some() { "missing" } else { "always" };
+        if let Some(base) = &self.base {
+            if !base.is_there(&self.programs).await? {
+                base.bring(self.helpers, self.helper, self.spec.memory, self.isolation).await?;
+            }
+            args.insert(BASE_IMAGE.to_owned(), bases::NAME.to_owned());
         }
-        let mut command = vec!["buildah".to_owned(), "build".to_owned()];
+        let mut command = self.buildah("build");
         let fixed = ["--layers", "--format=docker", "--identity-label=false", "--retry=1"];
         command.extend(fixed.map(str::to_owned));
         command.push(format!("--pull={pull}"));
@@ -113,7 +121,7 @@ impl<'a> Place<'a> {
         command.push(format!("--file=/build/context/{}", self.spec.dockerfile));
         command.extend(args.iter().map(|(name, value)| format!("--build-arg={name}={value}")));
         // The names of variables here are no names that buildah or a program of its own knows.
-        let mut secrets = BTreeMap::new();
+        let mut secrets = Variables::new();
         for (name, value) in &self.isolation.secrets.0 {
             let variable = format!("SVC_SECRET_{name}");
             command.push(format!("--secret=id={name},env={variable}"));
@@ -121,42 +129,32 @@ impl<'a> Place<'a> {
         }
         command.push("/build/context".to_owned());
         let within = self.isolation.within;
-        let output = self.start_with(secrets, command, None, within).await?;
+        let output = self.programs.start(secrets, command, None, within).await?;
         let ended = Ended::after(output, Some(sends)).await?;
         self.succeeded(ended, within)?;
         self.load().await
     }
 
-    /// Copies an image of this machine into the container, unless an earlier build of the owner did.
-    /// Returns its name there.
-    async fn bring(&self, image: &str) -> Result<String, EngineError> {
-        let here = images::ensure(self.daemon, image, None).await?;
-        let name = format!("{BASE}:{}", here.id.trim_start_matches("sha256:"));
-        let known = self.run(["buildah", "inspect", "--type=image", &name], None, BRIEFLY).await?;
-        if known.code == 0 {
-            return Ok(name);
-        }
-        let client = self.daemon.client().await.map_err(|failure| failure.about_image(image))?;
-        let archive = client.export_image(&here.id).map(|part| part.map_err(io::Error::other));
-        let pull = ["buildah", "pull", "--quiet", "docker-archive:/dev/stdin"].map(str::to_owned);
-        let pulled = self.feed(pull.into(), archive.boxed()).await?;
-        let id = pulled.printed.last().cloned().unwrap_or_default();
-        let tagged = self.run(["buildah", "tag", &id, &name], None, BRIEFLY).await?;
-        self.succeeded(tagged, BRIEFLY).map(|_| name)
+    /// The beginning of a command of `buildah`, which finds the base image.
+    fn buildah(&self, what: &str) -> Vec<String> {
+        let option = self.base.as_ref().map(Base::option);
+        ["buildah".to_owned()].into_iter().chain(option).chain([what.to_owned()]).collect()
     }
 
     /// Takes the image out of the container and gives it to the daemon. Returns its id.
     async fn load(&self) -> Result<String, EngineError> {
-        let push = ["buildah", "push", "--quiet", MADE, "docker-archive:/dev/stdout"];
-        let output = self.start(push, None, COPIED_WITHIN).await?;
-        let now = objects::now(self.daemon).await?;
+        let mut push = self.buildah("push");
+        push.extend(["--quiet", MADE, "docker-archive:/dev/stdout"].map(str::to_owned));
+        let output = self.programs.start(Variables::new(), push, None, COPIED_WITHIN).await?;
+        let daemon = &self.helpers.daemon;
+        let now = objects::now(daemon).await?;
         let (checked, parts) = Checked::new(output, self.spec, self.isolation.disk, now);
-        let client = self.daemon.client().await.map_err(|failure| failure.about("builder"))?;
+        let client = daemon.client().await.map_err(|failure| failure.about("builder"))?;
         let options = ImportImageOptions { quiet: true, platform: None };
         let mut said = client.import_image_stream(options, parts, None).boxed();
         let mut failed = None;
         // The daemon says nothing before it has read all.
-        while let Some(part) = self.daemon.next(COPIED_WITHIN, &mut said).await {
+        while let Some(part) = daemon.next(COPIED_WITHIN, &mut said).await {
             if let Err(failure) = part {
                 failed = Some(failure);
                 break;
@@ -170,17 +168,17 @@ impl<'a> Place<'a> {
             (verdict, None) => verdict?,
         }
         // With containerd's store of images, the id is not the one in the archive.
-        let image = images::find(self.daemon, &self.spec.tag).await?;
+        let image = images::find(daemon, &self.spec.tag).await?;
         image.map(|image| image.id).ok_or_else(|| {
             let tag = &self.spec.tag;
             EngineError::Unreachable(format!("the image {tag} was not loaded to its end"))
         })
     }
 
-    /// The program that ended, or why it failed, in words for people.
-    fn succeeded(&self, ended: Ended, within: Duration) -> Result<Ended, EngineError> {
+    /// Why a program failed, in words for people.
+    fn succeeded(&self, ended: Ended, within: Duration) -> Result<(), EngineError> {
         if ended.code == 0 {
-            return Ok(ended);
+            return Ok(());
         }
         let mib = |bytes: u64| bytes >> 20;
         let why = ended.last_words();
@@ -196,69 +194,5 @@ impl<'a> Place<'a> {
             String::new()
         };
         Err(EngineError::Refused(format!("{why}{hint}")))
-    }
-
-    /// Runs a program with this input, until it succeeds. An input that breaks is the failure.
-    async fn feed(
-        &self,
-        command: Vec<String>,
-        input: BoxStream<'static, io::Result<Bytes>>,
-    ) -> Result<Ended, EngineError> {
-        let broken = Arc::new(Mutex::new(None));
-        let seen = broken.clone();
-        let whole = input.scan((), move |(), part| {
-            ready(match part {
-                Ok(bytes) => Some(bytes),
-                Err(e) => {
-                    *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
-                    None
-                }
-            })
-        });
-        let ended = self.run(command, Some(whole.boxed()), COPIED_WITHIN).await?;
-        match broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(why) => Err(EngineError::Unreachable(why)),
-            None => self.succeeded(ended, COPIED_WITHIN),
-        }
-    }
-
-    /// Runs a program to its end.
-    async fn run(
-        &self,
-        command: impl IntoIterator<Item = impl Into<String>>,
-        input: Option<BoxStream<'static, Bytes>>,
-        within: Duration,
-    ) -> Result<Ended, EngineError> {
-        let output = self.start(command, input, within).await?;
-        Ended::after(output, None).await
-    }
-
-    /// Starts a program as the user of builds.
-    async fn start(
-        &self,
-        command: impl IntoIterator<Item = impl Into<String>>,
-        input: Option<BoxStream<'static, Bytes>>,
-        within: Duration,
-    ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
-        self.start_with(BTreeMap::new(), command, input, within).await
-    }
-
-    /// Starts a program with more variables.
-    async fn start_with(
-        &self,
-        variables: BTreeMap<String, String>,
-        command: impl IntoIterator<Item = impl Into<String>>,
-        input: Option<BoxStream<'static, Bytes>>,
-        within: Duration,
-    ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
-        let proxies = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
-        let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
-        let mut env: BTreeMap<String, String> =
-            proxies.map(|name| (name.to_owned(), proxy.clone())).into();
-        env.insert("no_proxy".to_owned(), "localhost,127.0.0.1".to_owned());
-        env.extend(variables);
-        let command = command.into_iter().map(Into::into).collect();
-        let exec = Exec { command, env, user: Some(bodies::USER.to_owned()), within };
-        exec::exec(self.daemon, self.container.name(), exec, input).await
     }
 }
