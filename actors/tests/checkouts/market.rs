@@ -204,6 +204,12 @@ impl Market {
         true
     }
 
+    /// The provider's id of the subscription that a payment began.
+    pub fn subscription_of(&self, reference: Reference) -> Option<String> {
+        let id = format!("sub-{reference}");
+        self.model().subscriptions.contains_key(&id).then_some(id)
+    }
+
     /// The bank declines an attempt to pay.
     pub fn decline(&self, reference: Reference) {
         if let Some(page) = self.model().pages.get_mut(&reference.to_string()) {
