@@ -70,6 +70,21 @@ pub fn work_after_others() -> Outcome<()> {
     rustix::process::setpriority_process(None, 19).or_say("the priority of a thread")
 }
 
+/// Gives this program, and those that it starts from now on, the weight against containers that the unit of
+/// `docs/tutorials/server.md` gives the service. What belongs to no unit of systemd has the weight of its session
+/// (`man 7 sched`, *The autogroup feature*).
+pub fn weigh_as_the_service() -> Outcome<()> {
+    let own = rustix::process::getpid();
+    // In the session of a shell, what the shell runs next would have the weight too.
+    if rustix::process::setsid().is_err() && rustix::process::getsid(None) != Ok(own) {
+        return Err("a job of a shell has the shell's weight: start it with setsid --wait".into());
+    }
+    // A key of the terminal reaches only the session that was left.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
+        .or_say("the end of this program with the one that began it")?;
+    std::fs::write("/proc/self/autogroup", "-10").or_say("the weight of this session")
+}
+
 /// What all processors have worked since the start of the machine, in seconds.
 pub fn busy_time() -> Outcome<f64> {
     let (idle, all) = processor_times().or_say("the time of the processors")?;

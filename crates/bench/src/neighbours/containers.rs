@@ -46,6 +46,9 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     if !has_docker() {
         return Ok(Vec::new());
     }
+    if let Err(e) = machine::weigh_as_the_service() {
+        eprintln!("containers weigh as much as the service and the visitor: {e}");
+    }
     Ok([programs(pace)?, instances(pace)?].concat())
 }
 
