@@ -5,8 +5,12 @@ use super::{
     delivery::builds::{RequestedRuns, SeenRunners, WaitingBuilds},
     events::webhooks::{Subscribers, outbox},
     hosting::{
-        backup_schedules, backups::restore_check_turns, certificates, engine_health::EngineHealth,
-        image_builds::queue::BuildQueue, instances::metrics::LastReadings,
+        backup_schedules,
+        backups::restore_check_turns,
+        certificates,
+        engine_health::EngineHealth,
+        image_builds::queue::BuildQueue,
+        instances::{container_turns, metrics::LastReadings},
     },
     people::usage,
     table::{self, Owned, Owners},
@@ -53,6 +57,8 @@ pub struct World {
     pub last_readings: LastReadings,
     /// The builds that are under way and those that wait.
     pub builds: BuildQueue,
+    /// The containers of instances that are created and started, and those that wait.
+    pub(crate) container_turns: Turns<Tenant>,
     /// The restore checks of backups that are under way and those that wait.
     pub(crate) restore_checks: Turns<Tenant>,
     /// The certificates that an authority works on, and those that wait.
@@ -93,6 +99,7 @@ impl World {
             engine_health: EngineHealth::default(),
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
+            container_turns: container_turns(),
             restore_checks: restore_check_turns(),
             certificate_turns: certificates::turns(),
             asked_runs: RequestedRuns::default(),

@@ -27,7 +27,7 @@ use contract::{
     instances::{InstanceState as S, Role},
     projects::{Project, ProjectState},
 };
-use std::{sync::Arc, time::Instant};
+use std::{sync::Arc, thread, time::Instant};
 
 /// Creates a backend of the shipped template.
 pub async fn create(world: &Arc<World>) -> InstanceId {
@@ -251,6 +251,34 @@ fn two_hundred_instances_converge_after_a_start() {
         }
         for id in &ids {
             until(&world, *id, S::Running, "after the start").await;
+        }
+    });
+}
+
+/// The engine comes to no end with the containers of one tenant.
+#[test]
+fn the_containers_of_one_tenant_leave_turns_at_the_engine_to_others() {
+    run(|world, engine| async move {
+        let of_one = thread::available_parallelism().map_or(1, usize::from);
+        let mut held = engine.hold(Operation::EnsureContainer);
+        let mut instances = Vec::new();
+        for _ in 0..2 * of_one + 2 {
+            instances.push(create(&world).await);
+        }
+        held.reached(of_one as u32).await;
+        let elsewhere = world.ports.random.id(world.ports.clock.now());
+        instances.push(create_in(&world, elsewhere, "parse-server-postgresql").await);
+        held.reached(of_one as u32 + 1).await;
+        world::a_moment().await;
+        assert_eq!(engine.calls(Operation::EnsureContainer), of_one as u64 + 1);
+        let waits = |found: Option<&Instance>| {
+            let why = found.and_then(|instance| instance.last_error.as_deref());
+            why.is_some_and(|why| why.starts_with("it waits for its turn"))
+        };
+        comes_to::<Instances>(&world, instances[2 * of_one], "it says why it waits", waits).await;
+        held.release();
+        for id in instances {
+            until(&world, id, S::Running, "in turn").await;
         }
     });
 }

@@ -204,17 +204,19 @@ fn a_service_that_is_added_and_ends_leaves_the_instance_degraded() {
 }
 
 #[test]
-fn an_unreachable_engine_stops_the_clock() {
-    let mut world = World::new();
-    world.work(Fate::Done);
-    let before = world.kept.as_ref().unwrap().state.deadline.unwrap();
-    for _ in 0..200 {
-        world.work(Fate::Unreachable);
+fn an_unreachable_engine_and_one_that_others_use_stop_the_clock() {
+    for fate in [Fate::Unreachable, Fate::NoTurn] {
+        let mut world = World::new();
+        world.work(Fate::Done);
+        let before = world.kept.as_ref().unwrap().state.deadline.unwrap();
+        for _ in 0..200 {
+            world.work(fate);
+        }
+        assert!(world.now > before, "longer than it may take");
+        world.tell_due();
+        until_idle(&mut world);
+        assert_eq!(world.kept.unwrap().state.state, S::Running);
     }
-    assert!(world.now > before, "longer than it may take");
-    world.tell_due();
-    until_idle(&mut world);
-    assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
 
 #[test]

@@ -126,6 +126,10 @@ impl World {
         }
         let observation = self.observation();
         let action = plan(&state, &observation, self.now);
+        let begins = matches!(action, Action::Provision(..) | Action::Start(..));
+        if outcome == Fate::NoTurn && begins {
+            return self.take(Input::Outcome(Outcome::NoTurn));
+        }
         if let (Fate::Building, Action::Provision(role, generation)) = (outcome, &action) {
             let (role, generation, job) = (*role, *generation, JobId::of(Ulid(8)));
             let building = Outcome::Building { observation, role, generation, job, progress: 20 };
@@ -154,6 +158,8 @@ pub enum Fate {
     Refused,
     /// The image is still being built, if the action needs one.
     Building,
+    /// Others are before it at the engine, if the action needs a turn.
+    NoTurn,
 }
 
 #[derive(Debug, Clone)]
@@ -190,6 +196,7 @@ pub fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Work(Fate::Crash)),
         1 => Just(Event::Work(Fate::Refused)),
         1 => Just(Event::Work(Fate::Building)),
+        1 => Just(Event::Work(Fate::NoTurn)),
         1 => Just(Event::Start),
         1 => Just(Event::Stop),
         1 => Just(Event::Restart),

@@ -53,6 +53,7 @@ pub use commands::{Command, Creation, ForApp};
 pub use container_spec::{container, secret};
 pub use history::{Created, DeploymentHistory, Earlier};
 pub(crate) use image::provide as provide_image;
+pub(crate) use reconcile::execute::turns as container_turns;
 pub use reconcile::{
     observe::{Observation, ObservedContainer},
     plan::{Action, plan},

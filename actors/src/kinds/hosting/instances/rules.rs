@@ -54,6 +54,8 @@ pub enum Effect {
 pub enum Outcome {
     /// Nothing can be done until this comes, for a person.
     Waits(&'static str),
+    /// Its turn at the container engine did not come in time.
+    NoTurn,
     Reconciled {
         observation: Observation,
         action: Action,

@@ -49,6 +49,7 @@ pub(in crate::kinds::hosting::instances) fn apply(
     let mut instance = before.clone();
     let pause = match outcome {
         Outcome::Waits(what) => instance.apply_wait(what, now),
+        Outcome::NoTurn => instance.apply_no_turn(now),
         Outcome::Building { observation, role, generation, job, progress } => {
             instance.resume_deadlines(now);
             instance.apply_observation(&observation);
@@ -92,6 +93,13 @@ impl Instance {
         self.last_error = Some(format!("it waits for {what}"));
         let (shortest, longest) = UNREACHABLE_PAUSE;
         Some((now.since(since) / 4).clamp(shortest, longest))
+    }
+
+    /// Others were before it at the engine. Deadlines stand still, and it asks again, also for a service that is
+    /// added to a running instance: here no engine comes back that would have it observed.
+    fn apply_no_turn(&mut self, now: Timestamp) -> Option<Duration> {
+        let pause = self.apply_wait("its turn: other containers are being started", now);
+        Some(pause.unwrap_or(UNREACHABLE_PAUSE.0))
     }
 
     /// Deadlines stood still while the engine was unreachable.

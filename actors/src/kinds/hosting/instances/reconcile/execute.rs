@@ -19,10 +19,14 @@ use crate::{
             },
             names,
         },
+        people::tenant::tenant,
         world::World,
     },
     ports::NotDone,
-    runtime::resource::Retry,
+    runtime::{
+        resource::Retry,
+        turns::{Tenant, Turn, Turns},
+    },
 };
 use container_engine::{EngineError, LogQuery};
 use contract::{
@@ -35,6 +39,14 @@ use store::Snapshot;
 
 /// Lines of output that are kept of a container that failed.
 const KEPT_LINES: u32 = 200;
+/// How long an action waits for its turn at the engine, at most.
+const AWAITS_TURN: Duration = Duration::from_secs(20);
+
+/// The turns at the engine of containers that are created and started. Too many at once take the processors from
+/// everybody, and are ready later than one after the other.
+pub fn turns() -> Turns<Tenant> {
+    Turns::two_for_each_processor()
+}
 
 /// Observes the instance, decides one action and executes it. The outcome is applied to the record
 /// in [`apply`](super::apply).
@@ -57,6 +69,7 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
         }
         Ok(Done::Resolved(image)) => Ok(Some(image)),
         Ok(Done::Executed) => Ok(None),
+        Ok(Done::NoTurn) => return Ok(Outcome::NoTurn),
         Err(NotDone::Unreachable(why)) => return Ok(unreachable(&world, instance, why)),
         Err(NotDone::Refused(why)) => Err(why),
     };
@@ -82,6 +95,8 @@ enum Done {
     Resolved(ResolvedImage),
     /// The image of this revision is still being built: nothing else was done.
     Building(Role, u32, BuildJob),
+    /// There was no turn at the engine.
+    NoTurn,
 }
 
 struct Executor<'a> {
@@ -138,6 +153,7 @@ impl Executor<'_> {
             Availability::Here(reference) => reference,
             Availability::Building(job) => return Ok(Done::Building(role, generation, job)),
         };
+        let Some(_turn) = self.turn().await? else { return Ok(Done::NoTurn) };
         self.ensure_network().await?;
         let labels = names::of_instance(&ports.site.installation, self.id);
         if revision.template().volume.is_some() {
@@ -160,20 +176,33 @@ impl Executor<'_> {
         ports.engine.ensure_network(&names::network(self.id), &labels).await
     }
 
+    /// The turn at the engine of the tenant whose instance this is, unless it comes too late.
+    async fn turn(&self) -> Result<Option<Turn<Tenant>>, NotDone> {
+        let World { store, ports, container_turns, .. } = self.world;
+        let tenant = tenant(store, self.instance.app_id)
+            .map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
+        let turn = ports.clock.limit(AWAITS_TURN, container_turns.take(tenant)).await;
+        Ok(turn.and_then(Result::ok))
+    }
+
     /// Starts a container. A stopped container with an outdated configuration is created anew.
     async fn start(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
         let engine = &self.world.ports.engine;
         let name = names::container(self.id, role, generation);
         let observed = self.observation.get(role, generation);
-        let mut done = Done::Executed;
         // A container that was never started is as it was created, also if it waited long for a database.
-        if observed.is_none_or(|observed| observed.state != ServiceState::Created) {
-            done = self.provision(role, generation).await?;
-        } else {
-            self.ensure_network().await?;
-        }
-        if matches!(done, Done::Building(..)) {
+        let is_as_created =
+            observed.is_some_and(|observed| observed.state == ServiceState::Created);
+        let mut done = match is_as_created {
+            true => Done::Executed,
+            false => self.provision(role, generation).await?,
+        };
+        if matches!(done, Done::Building(..) | Done::NoTurn) {
             return Ok(done);
+        }
+        let Some(turn) = self.turn().await? else { return Ok(Done::NoTurn) };
+        if is_as_created {
+            self.ensure_network().await?;
         }
         // The engine was asked just now, so it is there. The new container may get the port of another one.
         self.world.engine_health.set_back();
@@ -181,9 +210,10 @@ impl Executor<'_> {
             // The network or volume was removed from outside and created anew. The container still
             // refers to the old one, so it is created anew as well.
             Err(EngineError::Missing(_)) => {
+                drop(turn);
                 engine.remove_container(&name).await?;
                 done = self.provision(role, generation).await?;
-                if !matches!(done, Done::Building(..)) {
+                if !matches!(done, Done::Building(..) | Done::NoTurn) {
                     engine.start(&name).await?;
                 }
             }
