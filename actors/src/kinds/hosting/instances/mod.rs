@@ -30,7 +30,7 @@
 //! transient state is ignored, because a step is already pending. A deadline that passes is decided by
 //! `on_due`.
 //!
-//! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
+//! An engine that does not answer, or that others use, changes no state: deadlines stand still. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.
 
 pub(crate) mod commands;
