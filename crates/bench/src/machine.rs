@@ -70,9 +70,8 @@ pub fn work_after_others() -> Outcome<()> {
     rustix::process::setpriority_process(None, 19).or_say("the priority of a thread")
 }
 
-/// Gives this program, and those that it starts from now on, the weight against containers that the unit of
-/// `docs/tutorials/server.md` gives the service. What belongs to no unit of systemd has the weight of its session
-/// (`man 7 sched`, *The autogroup feature*).
+/// Gives this program, and those that it starts from now on, the weight against containers that `docs/OPERATING.md`
+/// gives the service on a machine without systemd: that of a session (`man 7 sched`, *The autogroup feature*).
 pub fn weigh_as_the_service() -> Outcome<()> {
     let own = rustix::process::getpid();
     // In the session of a shell, what the shell runs next would have the weight too.

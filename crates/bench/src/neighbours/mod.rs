@@ -32,10 +32,10 @@ pub const METHOD: &str = "One tenant without a rate limit attacks; another one, 
     programs of the machine worked the least, whatever its figures. The service has as many workers as the \
     machine has processors, so the visitor competes with it for them; attackers outside of containers have \
     the lowest priority, because nobody attacks from the machine itself. Where containers attack, the service and \
-    the visitor have ten times the weight of all containers together, as with the unit of \
-    `docs/tutorials/server.md`, and the window counts in which the visitor waited the longest. The attacks: four calls at a time that list 100,000 \
-    records (`--records` sets another number); 30 runners that wait for builds, beside 20,000 waiting builds \
-    of others; 16 repositories on a server that sends a few bytes a second; key files with nearly as many \
+    the visitor have ten times the weight of all containers together, as `docs/OPERATING.md` gives \
+    it to the service without systemd, and the window counts in which the visitor waited the longest. The \
+    attacks: four calls at a time that list 100,000 records (`--records` sets another number); 30 runners that \
+    wait for builds, beside 20,000 waiting builds of others; 16 repositories on a server that sends a few bytes a second; key files with nearly as many \
     rounds as are accepted, of three accounts; apps of 300 KB that inflate to 250 MB, four at a time of each \
     of three accounts; 16 checks at a time of repositories whose packs of 110 KB expand to \
     400 MB; 100,000 deliveries that are due when the service starts, to 64 receivers that never answer; \

@@ -24,11 +24,11 @@
 //! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data, Undelete |
 //!
 //! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
-//! alone, and Hold and AwaitRoom, which stop the instance. Until Release and FindRoom, Start and Restart are refused,
-//! and Undelete brings the instance back stopped (`holds.rs`). Measure and Advise write down what was found out. A command that asks
-//! for what already holds keeps the record. Any other command is refused with a reason; Observe in a
-//! transient state is ignored, because a step is already pending. A deadline that passes is decided by
-//! `on_due`.
+//! alone, and Hold and AwaitRoom, which stop the instance. Until Release and FindRoom, Start and Restart are
+//! refused, and Undelete brings the instance back stopped (`holds.rs`). Measure and Advise write down what was
+//! found out. A command that asks for what already holds keeps the record. Any other command is refused with a
+//! reason; Observe in a transient state is ignored, because a step is already pending. A deadline that passes is
+//! decided by `on_due`.
 //!
 //! An engine that does not answer, or that others use, changes no state: deadlines stand still. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.
