@@ -4,19 +4,24 @@
 use crate::{
     Change, Inner, StoreError, cache::Cached, change::Write, keys, record::version_of, rows::Writes,
 };
-use std::sync::PoisonError;
+use std::{collections::HashMap, sync::PoisonError};
 
 /// The rows to write, and the records that readers see after the write.
 pub(crate) struct Batch<'a> {
     inner: &'a Inner,
     rows: Writes,
     seen: Vec<Seen>,
+    reads: Option<Reads>,
 }
 
+/// The versions of the rows that a batch depends on, as they are before it. 0: there is no such row. A claim
+/// that is held has version 1.
+pub(crate) type Reads = HashMap<Vec<u8>, u64>;
+
 /// A record that was written or removed, for the cache.
-struct Seen {
-    row: Vec<u8>,
-    cached: Option<Cached>,
+pub(crate) struct Seen {
+    pub(crate) row: Vec<u8>,
+    pub(crate) cached: Option<Cached>,
 }
 
 /// The part of one change in a batch.
@@ -24,11 +29,18 @@ struct Seen {
 struct Part {
     rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     seen: Vec<Seen>,
+    reads: Vec<(Vec<u8>, u64)>,
 }
 
 impl<'a> Batch<'a> {
+    /// A batch for rows that nobody else writes: what it reads stays so until it is written.
     pub(crate) fn new(inner: &'a Inner) -> Self {
-        Batch { inner, rows: Writes::new(), seen: Vec::new() }
+        Batch { inner, rows: Writes::new(), seen: Vec::new(), reads: None }
+    }
+
+    /// A batch that also says what it depends on.
+    pub(crate) fn with_reads(inner: &'a Inner) -> Self {
+        Batch { reads: Some(Reads::new()), ..Batch::new(inner) }
     }
 
     /// Adds a change if all its expectations hold; else adds nothing of it.
@@ -37,29 +49,49 @@ impl<'a> Batch<'a> {
         self.plan(change.writes, &mut part)?;
         self.rows.extend(part.rows);
         self.seen.extend(part.seen);
+        if let Some(reads) = &mut self.reads {
+            for (row, version) in part.reads {
+                reads.entry(row).or_insert(version);
+            }
+        }
         Ok(())
     }
 
-    /// Looks at a row as the earlier changes of the batch left it.
+    /// Looks at a row as the earlier changes of the batch left it. If none of them wrote it, `version` says
+    /// which one the change depends on.
     fn stored<T>(
         &self,
         key: &[u8],
+        part: &mut Part,
+        version: impl FnOnce(Option<&[u8]>) -> u64,
         look: impl FnOnce(Option<&[u8]>) -> T,
     ) -> Result<T, StoreError> {
         match self.rows.get(key) {
             Some(written) => Ok(look(written.as_deref())),
-            None => Ok(look(self.inner.rows.get(key)?.as_deref())),
+            None => {
+                let row = self.inner.rows.get(key)?;
+                if self.reads.is_some() {
+                    part.reads.push((key.to_vec(), version(row.as_deref())));
+                }
+                Ok(look(row.as_deref()))
+            }
         }
     }
 
     /// The version of a record as the earlier changes of the batch left it.
-    fn version(&self, tree: &'static str, key: &str) -> Result<u64, StoreError> {
+    fn version(&self, tree: &'static str, key: &str, part: &mut Part) -> Result<u64, StoreError> {
         let row = keys::record(tree, key);
         self.inner.check_kind(tree)?;
         match (self.rows.get(&row), self.inner.cache.peek(&row)) {
             // What the cache holds is what the rows hold, and is found sooner.
-            (None, Some(cached)) => Ok(cached.record.version()),
-            _ => self.stored(&row, version_of),
+            (None, Some(cached)) => {
+                let version = cached.record.version();
+                if self.reads.is_some() {
+                    part.reads.push((row, version));
+                }
+                Ok(version)
+            }
+            _ => self.stored(&row, part, version_of, version_of),
         }
     }
 
@@ -67,16 +99,16 @@ impl<'a> Batch<'a> {
         for write in writes {
             match write {
                 Write::Expect { tree, key, version } => {
-                    if self.version(tree, &key)? != version {
+                    if self.version(tree, &key, part)? != version {
                         return Err(StoreError::Stale { tree, key });
                     }
                 }
                 Write::Claim { key, holder, claim } => {
                     let by_other = |row: Option<&[u8]>| row.is_some_and(|h| h != holder.as_bytes());
-                    let within = part.rows.iter().filter(|(k, _)| *k == key);
-                    if self.stored(&key, by_other)?
-                        || within.into_iter().any(|(_, row)| by_other(row.as_deref()))
-                    {
+                    let within =
+                        part.rows.iter().any(|(k, row)| *k == key && by_other(row.as_deref()));
+                    let held = |row: Option<&[u8]>| u64::from(row.is_some());
+                    if within || self.stored(&key, part, held, by_other)? {
                         return Err(StoreError::Taken { claim });
                     }
                     part.rows.push((key, Some(holder.into_bytes())));
@@ -93,7 +125,8 @@ impl<'a> Batch<'a> {
                 }
                 Write::Row { key, value } => part.rows.push((key, value)),
                 Write::Merge { tree, key, merge } => {
-                    let writes = self.stored(&keys::record(tree, &key), merge)??;
+                    let row = keys::record(tree, &key);
+                    let writes = self.stored(&row, part, version_of, |row| merge(row))??;
                     self.plan(writes, part)?;
                 }
             }
@@ -103,14 +136,27 @@ impl<'a> Batch<'a> {
 
     /// Writes the rows and the cache. No reader sees one without the other.
     pub(crate) fn write(self) -> Result<(), StoreError> {
-        let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
-        if let Err(e) = self.inner.rows.apply(self.rows) {
+        self.inner.enter(self.rows, self.seen)
+    }
+
+    /// What it writes, what readers see after that, and what it depends on.
+    pub(crate) fn into_parts(self) -> (Writes, Vec<Seen>, Reads) {
+        (self.rows, self.seen, self.reads.unwrap_or_default())
+    }
+}
+
+impl Inner {
+    /// Writes rows, and puts the records that were written into the cache. No reader sees one without the
+    /// other.
+    pub(crate) fn enter(&self, rows: Writes, seen: Vec<Seen>) -> Result<(), StoreError> {
+        let _alone = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        if let Err(e) = self.rows.apply(rows) {
             // A part of the batch may be visible until the store is opened again.
-            self.inner.vitals.tear();
+            self.vitals.tear();
             return Err(e);
         }
-        for Seen { row, cached } in self.seen {
-            self.inner.cache.put(row, cached);
+        for Seen { row, cached } in seen {
+            self.cache.put(row, cached);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::{Merge, Record, Snapshot, StoreError, Stored, cache::Cached, keys, re
 use std::sync::Arc;
 
 /// Writes and preconditions that the store applies together, or not at all.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Change {
     pub(crate) writes: Vec<Write>,
     /// Why the change cannot be committed: JSON cannot hold one of its records.
@@ -12,6 +12,7 @@ pub struct Change {
 }
 
 /// One check or write of the committer.
+#[derive(Clone)]
 pub(crate) enum Write {
     /// The record must have this version. 0: there must be no such record.
     Expect { tree: &'static str, key: String, version: u64 },
@@ -25,7 +26,7 @@ pub(crate) enum Write {
     Merge { tree: &'static str, key: String, merge: MergeFn },
 }
 
-type MergeFn = Box<dyn FnOnce(Option<&[u8]>) -> Result<Vec<Write>, StoreError> + Send>;
+type MergeFn = Arc<dyn Fn(Option<&[u8]>) -> Result<Vec<Write>, StoreError> + Send + Sync>;
 
 impl Change {
     /// A change without writes.
@@ -47,6 +48,17 @@ impl Change {
             Write::Expect { .. } | Write::Claim { .. } | Write::Merge { .. } => 0,
         };
         self.writes.iter().map(bytes).sum()
+    }
+
+    /// The keys of the rows that it reads or writes, without index entries: those belong to one of the others.
+    pub(crate) fn touches(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        self.writes.iter().filter_map(|write| match write {
+            Write::Expect { tree, key, .. }
+            | Write::Record { tree, key, .. }
+            | Write::Merge { tree, key, .. } => Some(keys::record(tree, key)),
+            Write::Claim { key, .. } => Some(key.clone()),
+            Write::Row { key, .. } => (!keys::is_of_index(key)).then(|| key.clone()),
+        })
     }
 
     /// Writes a record. [`StoreError::Stale`] if there is one under the key.
@@ -137,7 +149,7 @@ impl Change {
     pub fn merge<R: Merge>(mut self, key: &R::Key, delta: R::Delta) -> Self {
         let key = key.to_string();
         let owned = key.clone();
-        let merge: MergeFn = Box::new(move |bytes| {
+        let merge: MergeFn = Arc::new(move |bytes| {
             let before = bytes.map(|b| Stored::<R>::decode(&owned, b)).transpose()?;
             if let Some(why) = R::refuses(before.as_deref(), &delta) {
                 return Err(StoreError::Refused(why));

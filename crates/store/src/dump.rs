@@ -31,13 +31,31 @@ impl Store {
     }
 
     /// Fills an empty store with the rows of a [`dump`](Store::dump) and returns their number.
-    pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
+    pub fn load(&self, input: &mut (impl BufRead + Send)) -> Result<u64, StoreError> {
         if !self.is_empty()? {
             return Err(StoreError::Unwritable(
                 "the store is not empty: restore into a new data directory".into(),
             ));
         }
-        let damaged = |why: &str| StoreError::Unreadable(format!("the backup is damaged: {why}"));
+        let mut rows = Rows::begin(input)?;
+        self.writer.load(&self.inner, &mut rows)?;
+        Ok(rows.count)
+    }
+}
+
+/// The rows of a dump, some at a time. An error is the last item.
+struct Rows<'a, I> {
+    input: &'a mut I,
+    count: u64,
+    has_ended: bool,
+}
+
+fn damaged(why: &str) -> StoreError {
+    StoreError::Unreadable(format!("the backup is damaged: {why}"))
+}
+
+impl<'a, I: BufRead> Rows<'a, I> {
+    fn begin(input: &'a mut I) -> Result<Self, StoreError> {
         let mut line = String::new();
         input.read_line(&mut line).map_err(io)?;
         if ![FORMAT, SAME_ROWS].iter().any(|known| line.trim_end() == format!("{HEADER} {known}")) {
@@ -46,15 +64,23 @@ impl Store {
                 line.trim_end()
             )));
         }
-        let (mut count, mut rows, mut bytes) = (0_u64, Writes::new(), 0);
-        loop {
+        Ok(Rows { input, count: 0, has_ended: false })
+    }
+
+    /// Reads rows until there are enough, or until the end.
+    fn read(&mut self) -> Result<Writes, StoreError> {
+        let (mut rows, mut bytes, mut line) = (Writes::new(), 0, String::new());
+        while bytes < AT_A_TIME {
             line.clear();
-            if input.read_line(&mut line).map_err(io)? == 0 {
+            if self.input.read_line(&mut line).map_err(io)? == 0 {
                 return Err(damaged("its end is missing"));
             }
             let mut parts = line.split_ascii_whitespace();
             match (parts.next(), parts.next()) {
-                (Some("end"), Some(n)) if n == count.to_string() => break,
+                (Some("end"), Some(n)) if n == self.count.to_string() => {
+                    self.has_ended = true;
+                    break;
+                }
                 (Some("end"), _) => return Err(damaged("rows are missing")),
                 (Some(key), value) => {
                     let read = |text: &str| {
@@ -63,17 +89,24 @@ impl Store {
                     let (key, value) = (read(key)?, read(value.unwrap_or_default())?);
                     bytes += key.len() + value.len();
                     rows.insert(key, Some(value));
-                    count += 1;
-                    if bytes >= AT_A_TIME {
-                        self.inner.rows()?.apply(std::mem::take(&mut rows))?;
-                        bytes = 0;
-                    }
+                    self.count += 1;
                 }
                 _ => return Err(damaged("a line is empty")),
             }
         }
-        self.inner.rows()?.apply(rows)?;
-        self.inner.rows()?.flush()?;
-        Ok(count)
+        Ok(rows)
+    }
+}
+
+impl<I: BufRead> Iterator for Rows<'_, I> {
+    type Item = Result<Writes, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_ended {
+            return None;
+        }
+        let read = self.read();
+        self.has_ended |= read.is_err();
+        Some(read)
     }
 }

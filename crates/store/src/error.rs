@@ -38,11 +38,14 @@ pub enum StoreError {
     /// Nothing of the change was written. Reads return this only after a batch was written in part.
     #[error("{0}")]
     Busy(String),
+    /// The database does not answer. Nothing of the change was written.
+    #[error("the database: {0}")]
+    Unreachable(String),
     /// The disk has no room. Nothing of the change was written, and the store goes on when there is
     /// room again.
     #[error("the disk of the store is full: make room")]
     NoRoom,
-    /// The disk refused. Whether the change is on the disk is unknown.
+    /// The disk refused, or the database did not answer. Whether the change is on the disk is unknown.
     #[error("the store's disk: {0}")]
     Io(String),
 }

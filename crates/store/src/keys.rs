@@ -58,6 +58,16 @@ pub(crate) fn claim(kind: &str, claim: &str) -> Vec<u8> {
     [CLAIMS, "/", kind, "/", claim].concat().into_bytes()
 }
 
+/// Whether this is the key of an index entry.
+pub(crate) fn is_of_index(key: &[u8]) -> bool {
+    key.strip_prefix(INDEX.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+/// Whether this is the key of a claim.
+pub(crate) fn is_of_claims(key: &[u8]) -> bool {
+    key.strip_prefix(CLAIMS.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
 /// The keys below a path.
 pub(crate) fn below(path: &[&str]) -> Range<Vec<u8>> {
     let path = path.concat();

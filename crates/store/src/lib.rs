@@ -70,22 +70,27 @@ mod list;
 mod lock;
 mod memory_rows;
 mod open;
+mod postgres;
 mod record;
 mod recovery;
 mod room;
 mod rows;
 mod sled_rows;
+mod vitals;
+mod writer;
 
 pub use change::Change;
 pub use check::Finding;
 pub use error::StoreError;
 pub use list::List;
+pub use postgres::Postgres;
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
 use cache::{Cache, Cached};
-use committer::{Committer, Job, Vitals};
+use committer::{Committer, Job};
 use error::{io, read_failed};
 use memory_rows::MemoryRows;
+use postgres::Database;
 use room::Room;
 use rows::{Order, Rows};
 use sled_rows::SledRows;
@@ -97,6 +102,8 @@ use std::{
     thread,
 };
 use tokio::sync::oneshot;
+use vitals::Vitals;
+use writer::Writer;
 
 /// The first parts of the keys of index entries and unique claims.
 const INDEX: &str = "index";
@@ -106,7 +113,7 @@ const CLAIMS: &str = "claims";
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
-    committer: Arc<Committer>,
+    writer: Writer,
 }
 
 pub(crate) struct Inner {
@@ -151,40 +158,43 @@ impl Store {
         // A start on a full disk uses the reserve. If that is not enough, sled says so.
         let _ = room.check(0);
         let rows = Box::new(SledRows::open(path, lock, memory)?);
-        Store::over(rows, Some(path), kinds, memory, Some(room))
+        let inner = Inner::new(rows, Some(path), kinds, memory);
+        Ok(Store {
+            writer: Writer::Here(Committer::start(inner.clone(), Some(room))?.into()),
+            inner,
+        })
+    }
+
+    /// Opens a store whose rows are in a database, which other processes use too. The folder gets a copy of
+    /// them; what was in it is removed.
+    ///
+    /// Makes the tables if there are none. Refuses a folder that another process has open, and tables that a
+    /// newer program made.
+    pub fn connect(
+        postgres: &Postgres,
+        folder: &Path,
+        kinds: &[&'static str],
+        memory: Memory,
+    ) -> Result<Store, StoreError> {
+        std::fs::create_dir_all(folder).map_err(io)?;
+        let lock = lock::Lock::take(folder)?;
+        recovery::clear(folder)?;
+        let rows = Box::new(SledRows::open(folder, lock, memory)?);
+        let inner = Inner::new(rows, Some(folder), kinds, memory);
+        let database = Database::connect(postgres, inner.clone())?;
+        Ok(Store { writer: Writer::Database(database.into()), inner })
     }
 
     /// A store that ends with the process: for tests, and for programs that keep nothing.
     pub fn in_memory(kinds: &[&'static str]) -> Result<Store, StoreError> {
-        Store::over(Box::<MemoryRows>::default(), None, kinds, Memory::default(), None)
-    }
-
-    fn over(
-        rows: Box<dyn Rows>,
-        folder: Option<&Path>,
-        kinds: &[&'static str],
-        memory: Memory,
-        room: Option<Room>,
-    ) -> Result<Store, StoreError> {
-        let inner = Arc::new(Inner {
-            rows,
-            kinds: kinds.to_vec(),
-            cache: Cache::new(memory.records),
-            folder: folder.map(Path::to_owned),
-            view: RwLock::new(()),
-            vitals: Vitals::default(),
-        });
-        let committer = Arc::new(Committer::start(inner.clone(), room)?);
-        Ok(Store { inner, committer })
+        let inner = Inner::new(Box::<MemoryRows>::default(), None, kinds, Memory::default());
+        Ok(Store { writer: Writer::Here(Committer::start(inner.clone(), None)?.into()), inner })
     }
 
     /// Returns when readers see every change that was acknowledged before this call, by whichever process
     /// that shares the rows.
     pub async fn fence(&self) -> Result<(), StoreError> {
-        match self.inner.rows.fence() {
-            Some(fence) => fence.await,
-            None => Ok(()),
-        }
+        self.writer.fence().await
     }
 
     /// Reads a record. Readers share the record in the cache; it is not copied.
@@ -284,7 +294,7 @@ impl Store {
             return Err(e);
         }
         let (done, told) = oneshot::channel();
-        self.committer.submit(Job { change, done: Some(done) })?;
+        self.writer.submit(&self.inner, Job { change, done: Some(done) })?;
         told.await.map_err(|_| StoreError::Io("the committer stopped".into()))?
     }
 
@@ -301,14 +311,14 @@ impl Store {
             tracing::error!(error = %e, "a note was not written");
             return;
         }
-        if let Err(e) = self.committer.submit(Job { change, done: None }) {
+        if let Err(e) = self.writer.submit(&self.inner, Job { change, done: None }) {
             tracing::warn!(error = %e, "a note was not written");
         }
     }
 
     /// Writes the submitted changes, then stops the committer. Later changes are refused.
     pub fn close(&self) {
-        self.committer.stop();
+        self.writer.stop();
     }
 
     /// How long the last batch took to write and flush, in milliseconds; `None` before the first.
@@ -317,12 +327,12 @@ impl Store {
         self.inner.vitals.last_flush_ms()
     }
 
-    /// Whether a full disk broke the store, so that it takes no changes, and there is room again: whoever
-    /// opens it in another process can go on. sled cannot go on after a write for which there was no
-    /// room. The store asks for room before it writes, so this is rare.
+    /// Whether the store takes no changes and whoever opens it in another process can go on: a full disk
+    /// broke it and there is room again, or its copy of the database is of no use. sled cannot go on after a
+    /// write for which there was no room. The store asks for room before it writes, so this is rare.
     pub fn would_open_again(&self) -> bool {
         let has_room = || self.inner.folder.as_deref().is_some_and(room::is_there);
-        self.inner.vitals.is_broken_by_full_disk() && has_room()
+        self.inner.vitals.would_open_again(has_room)
     }
 
     /// Whether nothing was ever written.
@@ -347,6 +357,22 @@ impl Store {
 }
 
 impl Inner {
+    fn new(
+        rows: Box<dyn Rows>,
+        folder: Option<&Path>,
+        kinds: &[&'static str],
+        memory: Memory,
+    ) -> Arc<Inner> {
+        Arc::new(Inner {
+            rows,
+            kinds: kinds.to_vec(),
+            cache: Cache::new(memory.records),
+            folder: folder.map(Path::to_owned),
+            view: RwLock::new(()),
+            vitals: Vitals::default(),
+        })
+    }
+
     /// Refuses a kind that was not named when the store was opened.
     pub(crate) fn check_kind(&self, name: &str) -> Result<(), StoreError> {
         // Nearly always the same text, which is found without a look at the letters.

@@ -2,7 +2,7 @@
 
 use crate::{
     StoreError,
-    rows::{Each, Fence, Order, Rows, Writes},
+    rows::{Each, Order, Rows, Writes},
 };
 use std::{
     collections::BTreeMap,
@@ -48,11 +48,6 @@ impl Rows for MemoryRows {
             };
         }
         Ok(())
-    }
-
-    /// One process has these rows, and a commit is visible before it is acknowledged.
-    fn fence(&self) -> Option<Fence<'_>> {
-        None
     }
 
     fn flush(&self) -> Result<(), StoreError> {

@@ -154,7 +154,7 @@ macro_rules! spelled {
 /// writers do not read first.
 pub trait Merge: Record<Content: Clone> {
     /// The addition of one writer.
-    type Delta: Send + 'static;
+    type Delta: Send + Sync + 'static;
     /// Applies a delta. `None` removes the record.
     fn merge(old: Option<Self::Content>, delta: &Self::Delta) -> Option<Self::Content>;
     /// Why the stored content takes no such delta: [`StoreError::Refused`], and nothing of the change is

@@ -26,10 +26,34 @@ use std::{
 const SEALED: u32 = 0o400;
 /// An empty file beside sled's folder: the store was opened before, so it has a log.
 const MARK: &str = "opened";
+/// An empty file beside sled's folder: the rows are a copy, which may be thrown away.
+const COPY: &str = "copy";
 /// The length of the checksum at the end of `conf` and of a snapshot.
 const CHECKSUM: usize = 4;
 /// The shortest `conf` that sled reads; it writes a shorter one again.
 const SHORTEST_CONF: usize = 9;
+
+/// Removes the copy of an earlier start. Refuses a folder whose rows are no copy.
+///
+/// The caller holds the lock of the store.
+pub(crate) fn clear(store: &Path) -> Result<(), StoreError> {
+    let (folder, mark) = (store.join("sled"), store.join(COPY));
+    if folder.exists() && !mark.exists() {
+        return Err(StoreError::InUse(format!(
+            "{} holds a store, and no copy of a database: choose another folder",
+            store.display()
+        )));
+    }
+    fs::write(&mark, "").map_err(at(&mark))?;
+    let opened = store.join(MARK);
+    for removed in [fs::remove_file(&opened), fs::remove_dir_all(&folder)] {
+        match removed {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(io(e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// Removes what an interrupted start left in sled's folder and what sled can do without. Refuses a
 /// folder from which sled would silently drop acknowledged changes.

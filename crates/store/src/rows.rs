@@ -2,7 +2,7 @@
 //! versions, index entries, claims, the cache and the batches, is the same for every engine.
 
 use crate::StoreError;
-use std::{collections::HashMap, ops::Range, pin::Pin};
+use std::{collections::HashMap, ops::Range};
 
 /// Rows to set, and rows to remove (`None`), by their keys.
 pub(crate) type Writes = HashMap<Vec<u8>, Option<Vec<u8>>>;
@@ -17,9 +17,6 @@ pub(crate) enum Order {
 /// What looks at a row of a range. False: no more rows.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<bool, StoreError>;
 
-/// Ends when readers see every acknowledged change.
-pub(crate) type Fence<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send + 'a>>;
-
 /// An ordered map of rows. One thread writes, and many read.
 ///
 /// A reader sees the rows of [`apply`](Rows::apply) together or not at all, except in a range that it is
@@ -32,10 +29,6 @@ pub(crate) trait Rows: Send + Sync {
 
     /// Writes all of these rows. After an error, a part of them may be visible.
     fn apply(&self, writes: Writes) -> Result<(), StoreError>;
-
-    /// What a reader waits for before it sees every change that was acknowledged until now, by whichever
-    /// process shares the rows. `None`: readers see a change before it is acknowledged.
-    fn fence(&self) -> Option<Fence<'_>>;
 
     /// Returns when everything that was written is on the disk, and survives a loss of power.
     fn flush(&self) -> Result<(), StoreError>;

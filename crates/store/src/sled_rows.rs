@@ -2,7 +2,7 @@
 
 use crate::{
     Memory, StoreError, io, lock, open, read_failed, recovery,
-    rows::{Each, Fence, Order, Rows, Writes},
+    rows::{Each, Order, Rows, Writes},
 };
 use std::{
     collections::HashSet,
@@ -111,11 +111,6 @@ impl Rows for SledRows {
             }
         }
         self.rows.apply_batch(batch).map_err(io)
-    }
-
-    /// One process has these rows, and a commit is visible before it is acknowledged.
-    fn fence(&self) -> Option<Fence<'_>> {
-        None
     }
 
     /// Makes the flush of sled a barrier with `fdatasync`: sled 0.34 uses `sync_file_range`, which leaves

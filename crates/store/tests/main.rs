@@ -9,6 +9,7 @@
 )]
 
 mod full_disk;
+mod nodes;
 mod starts;
 mod store;
 mod support;

@@ -2,6 +2,7 @@
 //!
 //! - [`apple`], [`google`], [`payments`] and [`vendure`] start the services of others, or fakes of them
 //!   that a published description checks.
+//! - [`postgres`] starts a database.
 //! - [`credential_files`] makes keys, certificates and profiles with `openssl` and `keytool`.
 //! - [`rig`] runs the Node programs of `tests/support`, and [`requires`] leaves a test out where a
 //!   program is missing.
@@ -19,6 +20,7 @@ pub mod apple;
 pub mod credential_files;
 pub mod google;
 pub mod payments;
+pub mod postgres;
 pub mod requires;
 pub mod rig;
 pub mod vendure;

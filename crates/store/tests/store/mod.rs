@@ -1,13 +1,13 @@
 //! The promises of the store. Whatever keeps its rows must keep all of them.
 
 mod cache;
-mod items;
+pub mod items;
 
 use data_encoding::HEXLOWER;
 use items::{Item, Sum, group, item, k, name};
 use proptest::prelude::*;
 use std::{collections::BTreeMap, io::BufReader, ops::Deref, path::Path, sync::Arc};
-use store::{Change, Memory, Record, Store, StoreError};
+use store::{Change, Memory, Postgres, Record, Store, StoreError};
 use tempfile::TempDir;
 
 const KINDS: [&str; 2] = [Item::TREE, Sum::TREE];
@@ -38,6 +38,14 @@ fn in_memory() -> Opened {
     Opened(Store::in_memory(&KINDS).unwrap(), None)
 }
 
+fn on_postgres() -> Opened {
+    let address = test_support::postgres::new_store("the store").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let memory = Memory { pages: 8 << 20, records: BUDGET };
+    let address = Postgres::parse(&address).unwrap();
+    Opened(Store::connect(&address, folder.path(), &KINDS, memory).unwrap(), Some(folder))
+}
+
 /// Makes a test of each promise for each engine of rows.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
@@ -52,6 +60,15 @@ macro_rules! promises {
             $(#[test]
             fn $promise() {
                 super::$promise(super::in_memory);
+            })+
+        }
+
+        mod postgres {
+            $(#[test]
+            fn $promise() {
+                if test_support::postgres::shared(stringify!($promise)).is_some() {
+                    super::$promise(super::on_postgres);
+                }
             })+
         }
     };

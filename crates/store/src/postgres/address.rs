@@ -1,0 +1,127 @@
+//! Where the database is, as the operator says it.
+
+use crate::StoreError;
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use rustls_platform_verifier::BuilderVerifierExt;
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// How long a connection may take to open.
+const CONNECTS: Duration = Duration::from_secs(5);
+/// How long a server that no longer answers is waited for, before the connection is given up.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// A PostgreSQL database, and the schema in it that holds one store.
+#[derive(Clone)]
+pub struct Postgres {
+    pub(super) config: Config,
+    pub(super) tls: MakeRustlsConnect,
+    pub(super) schema: String,
+}
+
+impl Postgres {
+    /// Reads an address like `postgres://user:password@host1,host2/database`, with the parameters of libpq.
+    ///
+    /// Beyond them it takes `schema`, the name of the schema, which is `svc` unless it is said.
+    /// `sslrootcert` is the file of the authority of the server's certificate; without it, those of the
+    /// system are trusted. A server on another machine is asked over TLS, and its certificate is verified,
+    /// unless `sslmode` is `disable`.
+    pub fn parse(address: &str) -> Result<Postgres, StoreError> {
+        let wrong = |why: &str| {
+            StoreError::Unwritable(format!(
+                "the address of the database is not valid: {why}; it looks like postgres://user:password@host/database"
+            ))
+        };
+        let (start, query) = address.split_once('?').unwrap_or((address, ""));
+        let (mut schema, mut authority, mut mode) = ("svc".to_owned(), None, None);
+        let mut others = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("schema", name) => name.clone_into(&mut schema),
+                ("sslrootcert", file) => authority = Some(file.to_owned()),
+                ("sslmode", named) => mode = Some(named.to_owned()),
+                _ => others.push(pair),
+            }
+        }
+        if !is_a_name(&schema) {
+            return Err(wrong("a schema has small letters, digits and underscores"));
+        }
+        let mut config: Config = format!("{start}?{}", others.join("&"))
+            .parse()
+            .map_err(|_| wrong("it cannot be read"))?;
+        let is_local = config.get_hosts().iter().all(is_on_this_machine);
+        config.ssl_mode(match mode.as_deref() {
+            None if is_local => SslMode::Prefer,
+            Some("disable") => SslMode::Disable,
+            None | Some("require" | "verify-ca" | "verify-full") => SslMode::Require,
+            Some(_) => return Err(wrong("sslmode is disable, require or verify-full")),
+        });
+        config
+            .application_name("svc")
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .connect_timeout(CONNECTS)
+            .tcp_user_timeout(SILENCE)
+            .keepalives_idle(SILENCE)
+            .keepalives_interval(Duration::from_secs(1))
+            .keepalives_retries(5);
+        Ok(Postgres { config, tls: tls(authority.as_deref().map(Path::new))?, schema })
+    }
+
+    /// The address of the same store in another schema.
+    #[must_use]
+    pub fn with_schema(mut self, schema: &str) -> Postgres {
+        schema.clone_into(&mut self.schema);
+        self
+    }
+
+    /// A text of SQL with the schema in its places.
+    pub(super) fn sql(&self, text: &str) -> String {
+        text.replace("{schema}", &self.schema)
+    }
+}
+
+/// Whether it can stand in SQL without quotes. Reserved words are refused by the database.
+fn is_a_name(name: &str) -> bool {
+    let letter = |b: u8| b.is_ascii_lowercase() || b == b'_';
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(letter)
+        && bytes.all(|b| letter(b) || b.is_ascii_digit())
+        && name.len() <= 63
+}
+
+fn is_on_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        }
+    }
+}
+
+fn tls(authority: Option<&Path>) -> Result<MakeRustlsConnect, StoreError> {
+    let unusable = |why: String| StoreError::Unwritable(format!("TLS with the database: {why}"));
+    let builder = ClientConfig::builder_with_provider(Arc::new(
+        rustls::crypto::aws_lc_rs::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .map_err(|e| unusable(e.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    let builder = match authority {
+        Some(file) => {
+            let unreadable =
+                |e: &dyn std::fmt::Display| unusable(format!("{}: {e}", file.display()));
+            let pem = std::fs::read(file).map_err(|e| unreadable(&e))?;
+            for certificate in CertificateDer::pem_slice_iter(&pem) {
+                let certificate = certificate.map_err(|e| unreadable(&e))?;
+                roots.add(certificate).map_err(|e| unreadable(&e))?;
+            }
+            builder.with_root_certificates(roots)
+        }
+        None => builder.with_platform_verifier().map_err(|e| unusable(e.to_string()))?,
+    };
+    Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
+}

@@ -1,0 +1,186 @@
+//! PostgreSQL servers of the tests, each in a folder of its own.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Output, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// How long a server may take to start, also on a busy machine.
+const STARTS: Duration = Duration::from_secs(120);
+
+/// A running server, which ends with this process at the latest.
+pub struct Server {
+    folder: PathBuf,
+    /// The shell ends the server when this is closed, and removes the folder.
+    alive: Option<ChildStdin>,
+    shell: Child,
+}
+
+/// The server that the tests of this program share. `None`: PostgreSQL is missing, and this test is left out.
+pub fn shared(test: &str) -> Option<&'static Server> {
+    static SHARED: OnceLock<Option<Server>> = OnceLock::new();
+    let server = SHARED.get_or_init(|| is_installed().then(Server::start)).as_ref();
+    if server.is_none() {
+        super::requires::programs(test, &["postgres"]);
+    }
+    server
+}
+
+/// The address of a new store on the shared server.
+pub fn new_store(test: &str) -> Option<String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    Some(shared(test)?.address(&format!("s{}", NUMBER.fetch_add(1, Relaxed))))
+}
+
+impl Server {
+    /// Makes a database and starts its server.
+    pub fn start() -> Server {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
+        let data = folder.join("data");
+        std::fs::create_dir(&data).unwrap();
+        give_away(&folder);
+        give_away(&data);
+        succeeded(
+            program("initdb")
+                .args([
+                    "--auth=trust",
+                    "--username=svc",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                    "-D",
+                ])
+                .arg(&data),
+        );
+        let (alive, shell) = run(&folder);
+        let server = Server { folder, alive, shell };
+        server.wait_until_it_answers();
+        server
+    }
+
+    /// Kills all processes of the server, and starts it again with what is on its disk.
+    pub fn kill_and_start(&mut self) {
+        let pid = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
+        let pid = pid.lines().next().unwrap();
+        // The server and the processes that it has started are in no session of their own.
+        let children = Command::new("pgrep").args(["-P", pid]).output().unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        succeeded(Command::new("kill").arg("-KILL").arg(pid).args(children.split_whitespace()));
+        self.alive.take().unwrap().write_all(b"again\n").unwrap();
+        self.shell.wait().unwrap();
+        (self.alive, self.shell) = run(&self.folder);
+        self.wait_until_it_answers();
+    }
+
+    fn wait_until_it_answers(&self) {
+        let begun = Instant::now();
+        while !self.psql("select 1").status.success() {
+            assert!(begun.elapsed() < STARTS, "{}", self.log());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The address of a store in a schema of this server.
+    pub fn address(&self, schema: &str) -> String {
+        let socket = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgres://svc@{socket}/postgres?schema={schema}")
+    }
+
+    /// Runs SQL, and returns what it printed, one line for each row.
+    pub fn sql(&self, text: &str) -> String {
+        let output = self.psql(text);
+        assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn psql(&self, text: &str) -> Output {
+        let mut psql = Command::new(found("psql"));
+        psql.arg("-h").arg(&self.folder);
+        psql.args([
+            "-U",
+            "svc",
+            "-d",
+            "postgres",
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-c",
+            text,
+        ]);
+        psql.output().unwrap()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.alive.take());
+        let _ = self.shell.wait();
+    }
+}
+
+/// Runs the server of a folder.
+fn run(folder: &Path) -> (Option<ChildStdin>, Child) {
+    // Rust drops no static values, so the shell ends the server when this process has ended.
+    let run = "folder=$1; shift; \"$@\" & server=$!; read again; kill -INT $server; wait $server
+        [ \"$again\" ] || rm -rf \"$folder\"";
+    let postgres = program("postgres");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", run, "sh"]).arg(folder).arg(postgres.get_program()).args(postgres.get_args());
+    shell.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
+    shell.args(["-h", "", "-c", "max_connections=300", "-c", "shared_buffers=64MB"]);
+    let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
+    let mut shell = shell.current_dir("/").spawn().unwrap();
+    (shell.stdin.take(), shell)
+}
+
+fn is_installed() -> bool {
+    Command::new(found("postgres")).arg("--version").stdout(Stdio::null()).status().is_ok()
+}
+
+/// A program of PostgreSQL. Debian has the server's programs in a folder of the version.
+fn found(name: &str) -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let program = versions.map(|version| version.path().join("bin").join(name));
+    program.filter(|program| program.exists()).max().unwrap_or_else(|| name.into())
+}
+
+/// A program of the server, as a user that is not root: the server refuses to be root.
+fn program(name: &str) -> Command {
+    if !is_root() {
+        return Command::new(found(name));
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]).arg(found(name));
+    command
+}
+
+fn give_away(folder: &Path) {
+    if is_root() {
+        succeeded(Command::new("chown").arg("nobody:nogroup").arg(folder));
+    }
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output().unwrap();
+    output.stdout == b"0\n"
+}
+
+fn succeeded(command: &mut Command) {
+    let output = command.current_dir("/").output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
