@@ -36,6 +36,7 @@ pub mod adapters;
 pub mod admin;
 mod apps;
 pub mod config;
+mod database;
 pub mod http;
 mod listen;
 pub mod process;

@@ -27,6 +27,7 @@ use crate::{
         ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs,
         hosting::InstanceEgress,
     },
+    database,
     secrets::{self, Keys},
 };
 use actix_rt::ArbiterHandle;
@@ -61,7 +62,7 @@ use contract::{
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
 use remote::SPECIAL;
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
-use store::{Change, Memory, Store as Database, StoreError};
+use store::{Change, Store as Database, StoreError};
 use url::Url;
 
 /// The platform, and the adapters that the edge uses directly.
@@ -79,8 +80,7 @@ pub struct Wired {
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
     let (data, random) = (args.storage.data.as_path(), Random::default());
-    let store = Database::open(&data.join("store"), &records::trees(), Memory::default())
-        .map_err(|e| e.to_string())?;
+    let store = database::open(data, &args.storage.database)?;
     if args.hosting.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
         tracing::warn!(
             "the container engine is reached without TLS: whoever reaches its port rules its machine"

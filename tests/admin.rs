@@ -11,10 +11,6 @@ use std::{
     process::{Command, Output},
 };
 
-fn admin(service: &Service, args: &[&str]) -> Output {
-    Command::new(SVC).arg("admin").args(args).current_dir(&service.home).output().unwrap()
-}
-
 fn said(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8(text).unwrap()
@@ -42,7 +38,7 @@ fn what_the_service_writes_only_its_user_reads() {
     let (_, app) = service.project_with_app(&ada, None);
     service.upload(&ada, &app, "sample.apk", "1.4.2");
     service.stop();
-    assert!(admin(&service, &["backup", "data/run/b.gz"]).status.success());
+    assert!(service.admin(&["backup", "data/run/b.gz"]).status.success());
     assert_eq!(shared_files(&service.data()), Vec::<PathBuf>::new());
 }
 
@@ -91,7 +87,7 @@ fn a_backup_brings_everything_back() {
 
     // The commands refuse the data of a running server.
     for args in [&["backup", "b.gz"][..], &["check"]] {
-        let refused = admin(&service, args);
+        let refused = service.admin(args);
         assert_eq!(refused.status.code(), Some(1));
         assert!(
             said(&refused).contains("is in use by another svc (process "),
@@ -107,10 +103,10 @@ fn a_backup_brings_everything_back() {
     assert!(!second.status.success() && said(&second).contains("in use"), "{}", said(&second));
 
     service.stop();
-    let backup = admin(&service, &["backup", "b.gz"]);
+    let backup = service.admin(&["backup", "b.gz"]);
     assert!(backup.status.success(), "{}", said(&backup));
-    assert!(said(&admin(&service, &["backup", "b.gz"])).contains("there already"));
-    let into = admin(&service, &["restore", "b.gz"]);
+    assert!(said(&service.admin(&["backup", "b.gz"])).contains("there already"));
+    let into = service.admin(&["restore", "b.gz"]);
     assert!(
         !into.status.success() && said(&into).contains("new data directory"),
         "{}",
@@ -121,10 +117,10 @@ fn a_backup_brings_everything_back() {
     let bytes = std::fs::read(service.home.join("b.gz")).unwrap();
     std::fs::write(service.home.join("cut.gz"), &bytes[..bytes.len() / 2]).unwrap();
     std::fs::rename(service.data().join("store"), service.home.join("lost")).unwrap();
-    let cut = admin(&service, &["restore", "cut.gz"]);
+    let cut = service.admin(&["restore", "cut.gz"]);
     assert!(!cut.status.success() && !service.data().join("store").exists(), "{}", said(&cut));
 
-    let restored = admin(&service, &["restore", "b.gz"]);
+    let restored = service.admin(&["restore", "b.gz"]);
     assert!(restored.status.success(), "{}", said(&restored));
     service.check();
     service.boot();
@@ -139,16 +135,16 @@ fn the_platform_is_given_and_taken_where_its_data_lies() {
     let watch =
         |service: &Service| service.call(Some(&ada), "svc_admin_getActors", json!({})).status;
     assert_eq!(watch(&service), 403);
-    let refused = admin(&service, &["superadmin", &ada.email]);
+    let refused = service.admin(&["superadmin", &ada.email]);
     assert!(!refused.status.success() && said(&refused).contains("in use"), "{}", said(&refused));
     service.stop();
-    let unknown = admin(&service, &["superadmin", "bob@example.com"]);
+    let unknown = service.admin(&["superadmin", "bob@example.com"]);
     assert!(!unknown.status.success() && said(&unknown).contains("register"), "{}", said(&unknown));
     for (args, status) in [
         (&["superadmin", "ADA@example.com"][..], 200),
         (&["superadmin", &ada.email, "--revoke"], 403),
     ] {
-        let done = admin(&service, args);
+        let done = service.admin(args);
         assert!(done.status.success() && said(&done).contains(&ada.id), "{}", said(&done));
         service.check();
         service.boot();
@@ -215,10 +211,10 @@ fn a_store_starts_only_with_its_own_keys_and_with_no_older_program() {
 
     // A later version of the program wrote the store.
     let backup = service.home.join("later.gz");
-    assert!(admin(&service, &["backup", "later.gz"]).status.success());
+    assert!(service.admin(&["backup", "later.gz"]).status.success());
     change_record(&backup, "installation/this", |record| record["shape"] = 1_000.into());
     std::fs::rename(service.data().join("store"), service.home.join("aside")).unwrap();
-    assert!(admin(&service, &["restore", "later.gz"]).status.success());
+    assert!(service.admin(&["restore", "later.gz"]).status.success());
     let told = refused(&service);
     assert!(told.contains("is older: start that version or a newer one"), "{told}");
 
@@ -282,7 +278,7 @@ fn a_store_of_every_earlier_shape_is_read() {
         fill(&service);
         service.stop();
         let file = stores().join(name).with_extension("svc.gz");
-        let written = admin(&service, &["backup", file.to_str().unwrap()]);
+        let written = service.admin(&["backup", file.to_str().unwrap()]);
         assert!(written.status.success(), "{}", said(&written));
     }
     let mut read = 0;
@@ -295,7 +291,7 @@ fn a_store_of_every_earlier_shape_is_read() {
         std::fs::remove_dir_all(service.data().join("store")).unwrap();
         // A backup does not hold the bytes of artifacts.
         std::fs::remove_dir_all(service.data().join("artifacts")).unwrap();
-        let restored = admin(&service, &["restore", store.to_str().unwrap()]);
+        let restored = service.admin(&["restore", store.to_str().unwrap()]);
         assert!(restored.status.success(), "{}", said(&restored));
         service.check();
         service.boot();

@@ -37,6 +37,7 @@ mod credential_uses;
 mod credentials;
 mod daemons;
 mod dashboard;
+mod databases;
 mod deployments;
 mod domains;
 mod egress;

@@ -1,7 +1,7 @@
 //! Reads the whole store and reports inconsistencies: records against their index, side records against the
 //! resource that they end with, derived records against their sources, artifacts against their bytes.
 
-use super::{dump::open, note};
+use super::{Place, note};
 use crate::adapters::{binaries::hash, clock};
 use actors::{
     kinds::{
@@ -63,9 +63,9 @@ struct Gathered {
     at_work: BTreeMap<&'static str, u64>,
 }
 
-/// Checks a data directory. The error names the number of findings.
-pub fn check(data: &Path) -> Result<(), String> {
-    let store = open(data)?;
+/// Checks a store and the files beside it. The error names the number of findings.
+pub fn check(place: &Place) -> Result<(), String> {
+    let (store, data) = (place.open()?, place.data.as_path());
     let inspected = inspect(&store, data);
     store.close();
     let (gathered, findings) = inspected?;

@@ -1,20 +1,21 @@
 //! Backup and restore of the store. Keys and artifacts are files: any tool can copy them.
 
-use super::note;
-use crate::secrets;
+use super::{Place, note};
+use crate::{database, secrets};
 use actors::records::trees;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use std::{
     fs::File,
-    io::{BufReader, BufWriter, Write},
+    io::{BufRead, BufReader, BufWriter, Write},
     path::Path,
 };
 use store::{Memory, Store};
 
 /// Writes the store into one compressed file.
-pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
+pub fn backup(file: &Path, place: &Place) -> Result<(), String> {
+    let data = place.data.as_path();
     let at = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
-    let store = open(data)?;
+    let store = place.open()?;
     let partial = file.with_extension("partial");
     if file.exists() {
         return Err(at(&"is there already; choose another name"));
@@ -42,40 +43,44 @@ pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
 }
 
 /// Reads a backup into a new store.
-pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
+pub fn restore(file: &Path, place: &Place) -> Result<(), String> {
     let at = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
-    let input = File::open(file).map_err(|e| at(&e))?;
-    let target = data.join("store");
+    let mut input =
+        BufReader::new(GzDecoder::new(BufReader::new(File::open(file).map_err(|e| at(&e))?)));
+    let (rows, target) = match place.database.postgres()? {
+        Some(_) => (into_database(&mut input, place)?, "the database".to_owned()),
+        None => {
+            (into_folder(&mut input, &place.data)?, place.data.join("store").display().to_string())
+        }
+    };
+    note(&format!("restored {rows} rows into {target}"));
+    Ok(())
+}
+
+/// Fills an empty database. An interrupted restore leaves it empty.
+fn into_database(input: &mut (impl BufRead + Send), place: &Place) -> Result<u64, String> {
+    let store = database::connect(&place.data, &place.database)?;
+    let rows = store.load(input).map_err(|e| e.to_string());
+    store.close();
+    rows
+}
+
+/// Makes a store in a data directory. It appears only when it is complete: an interrupted restore leaves none
+/// behind.
+fn into_folder(input: &mut (impl BufRead + Send), data: &Path) -> Result<u64, String> {
+    let (target, partial) = (data.join("store"), data.join("store.partial"));
+    let at = |e: &dyn std::fmt::Display| format!("{}: {e}", target.display());
     if target.exists() {
-        return Err(format!(
-            "{} is there already; restore into a new data directory",
-            target.display()
-        ));
+        return Err(at(&"is there already; restore into a new data directory"));
     }
-    // The store appears only when it is complete: an interrupted restore leaves none behind.
-    let partial = data.join("store.partial");
     if partial.exists() {
         std::fs::remove_dir_all(&partial).map_err(|e| at(&e))?;
     }
     let store = Store::open(&partial, &trees(), Memory::default()).map_err(|e| e.to_string())?;
-    let rows = store
-        .load(&mut BufReader::new(GzDecoder::new(BufReader::new(input))))
-        .map_err(|e| e.to_string())?;
+    let rows = store.load(input).map_err(|e| e.to_string())?;
     store.close();
     drop(store);
     std::fs::rename(&partial, &target).map_err(|e| at(&e))?;
     File::open(data).and_then(|folder| folder.sync_all()).map_err(|e| at(&e))?;
-    note(&format!("restored {rows} rows into {}", target.display()));
-    Ok(())
-}
-
-/// Opens the store of a data directory. Fails if it has none, and while a server uses it.
-pub fn open(data: &Path) -> Result<Store, String> {
-    if !data.join("store").exists() {
-        return Err(format!(
-            "there is no store in {}; name the server's data directory with --data",
-            data.display()
-        ));
-    }
-    Store::open(&data.join("store"), &trees(), Memory::default()).map_err(|e| e.to_string())
+    Ok(rows)
 }

@@ -6,10 +6,28 @@ mod dump;
 mod rekey;
 mod superadmin;
 
-use crate::secrets;
-use clap::Subcommand;
+use crate::{config::storage::DatabaseArgs, database, secrets};
+use clap::{Args, Subcommand};
 use contract::Email;
 use std::path::PathBuf;
+use store::Store;
+
+/// Where a server keeps what these commands work on.
+#[derive(Debug, Args)]
+pub struct Place {
+    /// The server's data directory.
+    #[arg(long, env = "SVC_DATA", default_value = "data/run")]
+    data: PathBuf,
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+impl Place {
+    /// Opens the store that is there. Fails while a server uses it.
+    fn open(&self) -> Result<Store, String> {
+        database::open_existing(&self.data, &self.database)
+    }
+}
 
 /// Commands for the administrator of the machine.
 #[derive(Debug, Subcommand)]
@@ -18,17 +36,15 @@ pub enum AdminCommand {
     Backup {
         /// The file to write. It must not exist.
         file: PathBuf,
-        /// The server's data directory.
-        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
-    /// Read a backup into a new data directory.
+    /// Read a backup into a new data directory, or into an empty database.
     Restore {
         /// The file that `svc admin backup` wrote.
         file: PathBuf,
-        /// The new data directory.
-        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
     /// Make an account a superadmin, or revoke that. The server must not run.
     Superadmin {
@@ -37,9 +53,8 @@ pub enum AdminCommand {
         /// Revoke instead of grant.
         #[arg(long)]
         revoke: bool,
-        /// The server's data directory.
-        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
     /// Make new keys, by default a new encryption key for the secrets in the store. The server must not
     /// run.
@@ -53,9 +68,8 @@ pub enum AdminCommand {
         /// Make a new master key.
         #[arg(long)]
         master_key: bool,
-        /// The server's data directory.
-        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
     /// Print the application id, which clients send with every call. It is not a secret.
     ApplicationId {
@@ -65,17 +79,18 @@ pub enum AdminCommand {
     },
     /// Read the whole store and report inconsistencies. The server must not run.
     Check {
-        /// The server's data directory.
-        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
 }
 
 pub fn run(command: AdminCommand) -> Result<(), String> {
     match command {
-        AdminCommand::Backup { file, data } => dump::backup(&file, &data),
-        AdminCommand::Restore { file, data } => dump::restore(&file, &data),
-        AdminCommand::Superadmin { email, revoke, data } => superadmin::set(&email, !revoke, &data),
+        AdminCommand::Backup { file, place } => dump::backup(&file, &place),
+        AdminCommand::Restore { file, place } => dump::restore(&file, &place),
+        AdminCommand::Superadmin { email, revoke, place } => {
+            superadmin::set(&email, !revoke, &place)
+        }
         AdminCommand::ApplicationId { data } => {
             let id = secrets::application_id(&data).map_err(|e| {
                 format!(
@@ -86,12 +101,12 @@ pub fn run(command: AdminCommand) -> Result<(), String> {
             note(&id);
             Ok(())
         }
-        AdminCommand::Rekey { encryption_key, signing_key, master_key, data } => {
+        AdminCommand::Rekey { encryption_key, signing_key, master_key, place } => {
             let named = encryption_key || signing_key || master_key;
             let encryption_key = encryption_key || !named;
-            rekey::rekey(&data, secrets::Renewal { encryption_key, signing_key, master_key })
+            rekey::rekey(&place, secrets::Renewal { encryption_key, signing_key, master_key })
         }
-        AdminCommand::Check { data } => check::check(&data),
+        AdminCommand::Check { place } => check::check(&place),
     }
 }
 

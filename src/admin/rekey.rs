@@ -1,6 +1,6 @@
 //! Renews the keys of a server, and encrypts every secret in the store with a new key.
 
-use super::{dump::open, note};
+use super::{Place, note};
 use crate::{
     secrets::{self, Renewal},
     wiring::sealer,
@@ -23,8 +23,8 @@ const SIGNED: &str = "made a new signing key: addresses for uploads and download
 
 /// Makes new keys. Seals every secret with a new encryption key, and forgets the old one. An
 /// interrupted run is continued: until the end, the key file has what the store may need.
-pub fn rekey(data: &Path, renewal: Renewal) -> Result<(), String> {
-    let store = open(data)?;
+pub fn rekey(place: &Place, renewal: Renewal) -> Result<(), String> {
+    let (store, data) = (place.open()?, place.data.as_path());
     let done = renew(&store, data, renewal);
     store.close();
     let Renewed { sealed, signing_key } = done?;

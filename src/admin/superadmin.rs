@@ -1,7 +1,7 @@
 //! Grants and revokes superadmin. The command needs write access to the data directory and no other
 //! permission.
 
-use super::dump::open;
+use super::Place;
 use actors::{
     kinds::people::accounts::{AccountClaim, Accounts},
     ports::random::Random,
@@ -11,12 +11,11 @@ use contract::{
     Email, UserId,
     operators::{AuditEvent, Via},
 };
-use std::path::Path;
 use store::{Change, Store};
 
 /// Makes the account with this e-mail address a superadmin, or revokes that.
-pub fn set(email: &Email, superadmin: bool, data: &Path) -> Result<(), String> {
-    let store = open(data)?;
+pub fn set(email: &Email, superadmin: bool, place: &Place) -> Result<(), String> {
+    let store = place.open()?;
     let done = change(&store, email, superadmin);
     store.close();
     done

@@ -2,6 +2,38 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use store::Postgres;
+
+/// The database that holds the store, if any.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Storage")]
+pub struct DatabaseArgs {
+    /// A PostgreSQL database for the store, such as postgres://user:password@host/database. The
+    /// default is a folder of the data directory.
+    #[arg(long, env = "SVC_STORE", hide_env_values = true)]
+    pub store: Option<String>,
+    /// A file with the address of the database, in place of SVC_STORE.
+    #[arg(long, env = "SVC_STORE_FILE", conflicts_with = "store")]
+    pub store_file: Option<PathBuf>,
+}
+
+impl DatabaseArgs {
+    /// The database, if one is named.
+    pub fn postgres(&self) -> Result<Option<Postgres>, String> {
+        let read = |file: &PathBuf| {
+            std::fs::read_to_string(file)
+                .map_err(|e| format!("SVC_STORE_FILE: {}: {e}", file.display()))
+        };
+        let address = match (&self.store, &self.store_file) {
+            (Some(address), _) => Some(address.clone()),
+            (None, Some(file)) => Some(read(file)?),
+            (None, None) => None,
+        };
+        address
+            .map(|address| Postgres::parse(address.trim()).map_err(|e| e.to_string()))
+            .transpose()
+    }
+}
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Storage")]
@@ -9,6 +41,8 @@ pub struct StorageArgs {
     /// The directory for run-time state: the store, secrets, staged uploads, artifacts and backups.
     #[arg(long, env = "SVC_DATA", default_value = "data/run")]
     pub data: PathBuf,
+    #[command(flatten)]
+    pub database: DatabaseArgs,
     /// An S3 bucket for artifacts, such as s3://bucket/prefix. Credentials and endpoint come from
     /// the AWS_ variables. The default is a folder of the data directory.
     #[arg(long, env = "SVC_ARTIFACT_STORE")]

@@ -213,6 +213,7 @@ pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
         StoreError::Refused(why) => Fault::OverQuota(why.clone()),
         StoreError::Busy(_) => Fault::Busy,
         StoreError::NoRoom => Fault::NoRoom,
+        StoreError::Unreachable(_) => Fault::Unavailable("the database"),
         StoreError::Unreadable(_)
         | StoreError::Unwritable(_)
         | StoreError::InUse(_)

@@ -83,7 +83,7 @@ pub use change::Change;
 pub use check::Finding;
 pub use error::StoreError;
 pub use list::List;
-pub use postgres::Postgres;
+pub use postgres::{Nodes, Postgres};
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
 use cache::{Cache, Cached};
@@ -165,13 +165,14 @@ impl Store {
         })
     }
 
-    /// Opens a store whose rows are in a database, which other processes use too. The folder gets a copy of
-    /// them; what was in it is removed.
+    /// Opens a store whose rows are in a database. The folder gets a copy of them, and an earlier copy in it is
+    /// removed.
     ///
     /// Makes the tables if there are none. Refuses a folder that another process has open, and tables that a
     /// newer program made.
     pub fn connect(
         postgres: &Postgres,
+        nodes: Nodes,
         folder: &Path,
         kinds: &[&'static str],
         memory: Memory,
@@ -181,7 +182,7 @@ impl Store {
         recovery::clear(folder)?;
         let rows = Box::new(SledRows::open(folder, lock, memory)?);
         let inner = Inner::new(rows, Some(folder), kinds, memory);
-        let database = Database::connect(postgres, inner.clone())?;
+        let database = Database::connect(postgres, nodes, inner.clone())?;
         Ok(Store { writer: Writer::Database(database.into()), inner })
     }
 

@@ -5,7 +5,7 @@ use std::{
     collections::HashSet,
     time::{Duration, Instant},
 };
-use store::{Change, Memory, Postgres, Record, Store, StoreError};
+use store::{Change, Memory, Nodes, Postgres, Record, Store, StoreError};
 use tempfile::TempDir;
 use test_support::postgres::Server;
 
@@ -19,11 +19,15 @@ struct Node {
 }
 
 fn node(address: &str) -> Node {
+    start(address, Nodes::Several).unwrap()
+}
+
+fn start(address: &str, nodes: Nodes) -> Result<Node, StoreError> {
     let folder = tempfile::tempdir().unwrap();
     let address = Postgres::parse(address).unwrap();
     let kinds = [Item::TREE, Sum::TREE];
-    let store = Store::connect(&address, folder.path(), &kinds, Memory::default()).unwrap();
-    Node { store, _folder: folder }
+    let store = Store::connect(&address, nodes, folder.path(), &kinds, Memory::default())?;
+    Ok(Node { store, _folder: folder })
 }
 
 fn run(test: impl Future<Output = ()>) {
@@ -172,7 +176,8 @@ fn a_database_that_is_killed_loses_nothing() {
         let killing = tokio::task::spawn_blocking(move || {
             for _ in 0..3 {
                 std::thread::sleep(Duration::from_secs(1));
-                server.kill_and_start();
+                server.kill();
+                server.start_again();
             }
             server
         });
@@ -271,6 +276,35 @@ fn a_node_that_was_given_up_needs_a_new_copy() {
     });
 }
 
+/// Who must be alone waits for another that ends, and refuses to begin beside one that lives. One that was
+/// silent can write no more once another has begun.
+#[test]
+fn one_node_is_alone() {
+    let Some(server) = test_support::postgres::shared("nodes") else { return };
+    let address = test_support::postgres::new_store("nodes").unwrap();
+    let schema = address.rsplit('=').next().unwrap();
+    let one = start(&address, Nodes::One).unwrap().store;
+    let refused = start(&address, Nodes::One).err().unwrap().to_string();
+    assert!(refused.contains("in use by another svc, which is node 1 on"), "{refused}");
+    let silence =
+        format!("update {schema}.nodes set until = now() - interval '1 second' where id = 1");
+    let two = std::thread::scope(|scope| {
+        let starting = scope.spawn(|| start(&address, Nodes::One).unwrap().store);
+        while !starting.is_finished() {
+            server.sql(&silence);
+        }
+        starting.join().unwrap()
+    });
+    run(async {
+        let late = one.commit(Change::new().create::<Item>(&k("a"), item("x", None))).await;
+        assert!(late.is_err());
+        two.commit(Change::new().create::<Item>(&k("a"), item("x", None))).await.unwrap();
+    });
+    // One that was closed is gone at once.
+    two.close();
+    start(&address, Nodes::One).unwrap();
+}
+
 /// A folder with a store is not taken for a copy, which would be thrown away.
 #[test]
 fn a_store_is_not_overwritten_by_a_copy() {
@@ -279,7 +313,8 @@ fn a_store_is_not_overwritten_by_a_copy() {
     let open = || Store::open(folder.path(), &[Item::TREE], Memory::default());
     open().unwrap().close();
     let address = Postgres::parse(&address).unwrap();
-    let connect = || Store::connect(&address, folder.path(), &[Item::TREE], Memory::default());
+    let connect =
+        || Store::connect(&address, Nodes::One, folder.path(), &[Item::TREE], Memory::default());
     assert!(matches!(connect().err().unwrap(), StoreError::InUse(_)));
     open().unwrap().close();
 }
@@ -294,6 +329,7 @@ fn an_address_that_cannot_be_used_says_why() {
     assert!(!secret.contains("hunter2"), "{secret}");
     let folder = tempfile::tempdir().unwrap();
     let address = Postgres::parse("postgres://svc@127.0.0.1:1/svc").unwrap();
-    let away = Store::connect(&address, folder.path(), &[Item::TREE], Memory::default());
+    let away =
+        Store::connect(&address, Nodes::One, folder.path(), &[Item::TREE], Memory::default());
     assert!(matches!(away.err().unwrap(), StoreError::Unreachable(_)));
 }

@@ -65,16 +65,19 @@ impl Server {
         server
     }
 
-    /// Kills all processes of the server, and starts it again with what is on its disk.
-    pub fn kill_and_start(&mut self) {
+    /// Kills all processes of the server. What it wrote stays on its disk.
+    pub fn kill(&mut self) {
         let pid = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap();
-        // The server and the processes that it has started are in no session of their own.
         let children = Command::new("pgrep").args(["-P", pid]).output().unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
         succeeded(Command::new("kill").arg("-KILL").arg(pid).args(children.split_whitespace()));
         self.alive.take().unwrap().write_all(b"again\n").unwrap();
         self.shell.wait().unwrap();
+    }
+
+    /// Starts the server again after [`kill`](Server::kill).
+    pub fn start_again(&mut self) {
         (self.alive, self.shell) = run(&self.folder);
         self.wait_until_it_answers();
     }
@@ -127,8 +130,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.alive.take());
+        let was_killed = self.alive.take().is_none();
         let _ = self.shell.wait();
+        if was_killed {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 

@@ -14,6 +14,10 @@ use std::{
     sync::{OnceLock, atomic::AtomicBool},
     time::{Duration, Instant},
 };
+use test_support::postgres;
+
+/// With this variable, every service has its store in a database: `make test-postgres`.
+const ON_POSTGRES: &str = "TEST_ON_POSTGRES";
 
 /// The program under test.
 pub const SVC: &str = env!("CARGO_BIN_EXE_svc");
@@ -44,6 +48,18 @@ impl Service {
     /// Starts a service in a new empty directory, with these settings. `{port}` in a setting stands for
     /// the port of the service.
     pub fn start_with(settings: &[(&str, &str)]) -> Service {
+        let mut service = Self::unstarted(settings);
+        service.boot();
+        let keys: Value = serde_json::from_slice(
+            &std::fs::read(service.data().join("secrets/keys.json")).unwrap(),
+        )
+        .unwrap();
+        service.application_id = keys["applicationId"].as_str().unwrap().to_owned();
+        service
+    }
+
+    /// A service in a new empty directory, with these settings, which nobody has started.
+    pub fn unstarted(settings: &[(&str, &str)]) -> Service {
         let home = tempfile::tempdir().unwrap();
         let port = free_port();
         let mut service = Service {
@@ -65,18 +81,24 @@ impl Service {
             _home: Some(home),
         };
         std::fs::create_dir(service.temporary()).unwrap();
-        service.boot();
-        let keys: Value = serde_json::from_slice(
-            &std::fs::read(service.data().join("secrets/keys.json")).unwrap(),
-        )
-        .unwrap();
-        service.application_id = keys["applicationId"].as_str().unwrap().to_owned();
+        if std::env::var_os(ON_POSTGRES).is_some() && !service.has("SVC_STORE") {
+            service.set("SVC_STORE", &postgres::new_store("a service").unwrap());
+        }
         service
+    }
+
+    fn has(&self, setting: &str) -> bool {
+        self.settings.iter().any(|(name, _)| name == setting)
+    }
+
+    /// Takes a variable away for the next start.
+    pub fn unset(&mut self, name: &str) {
+        self.settings.retain(|(known, _)| known != name);
     }
 
     /// Sets a variable for the next start.
     pub fn set(&mut self, name: &str, value: &str) {
-        self.settings.retain(|(known, _)| known != name);
+        self.unset(name);
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
@@ -216,10 +238,16 @@ impl Service {
         serde_json::from_str(&out).unwrap_or_else(|_| panic!("svc {args:?} printed {out}"))
     }
 
+    /// Runs `svc admin` on the data of this service, with its settings.
+    pub fn admin(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(SVC);
+        command.arg("admin").args(args).current_dir(&self.home);
+        command.envs(self.settings.iter().cloned()).output().unwrap()
+    }
+
     /// Checks the whole store with `svc admin check`. The service must not run.
     pub fn check(&self) -> String {
-        let output =
-            Command::new(SVC).args(["admin", "check"]).current_dir(&self.home).output().unwrap();
+        let output = self.admin(&["check"]);
         let text = format!(
             "{}{}",
             String::from_utf8_lossy(&output.stdout),

@@ -10,6 +10,18 @@ use tokio_postgres::{Client, Row, error::SqlState, types::ToSql, types::Type};
 /// then be told that a change is safe which is not.
 const ANSWERS: Duration = Duration::from_secs(5);
 
+/// The pause before a database is asked again that did not answer or was not ready.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Waits for a moment.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the store is below the port, and its tests wait for a database anyway"
+)]
+pub(super) async fn pause() {
+    tokio::time::sleep(PAUSE).await;
+}
+
 /// A connection that may be broken, and is opened again by whoever needs it.
 pub(super) struct Connection {
     postgres: Postgres,

@@ -1,7 +1,7 @@
 //! Keeps the copy of the rows up to date, and tells those who wait when it is.
 
 use super::{
-    connection::{Connection, Failed},
+    connection::{Connection, Failed, pause},
     fill,
 };
 use crate::{Inner, StoreError, batch::Seen, cache::Cached, record::version_of, rows::Writes};
@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_postgres::{Row, types::Type};
 
@@ -20,8 +20,6 @@ use tokio_postgres::{Row, types::Type};
 const LOOKS_EVERY: Duration = Duration::from_millis(100);
 /// How long readers wait for a database that does not answer: as long as it takes to fail over.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause before a database is asked again that did not answer.
-const PAUSE: Duration = Duration::from_millis(200);
 /// How often the node says that it lives.
 const BEATS_EVERY: Duration = Duration::from_secs(1);
 /// How often what nobody needs any more is removed.
@@ -123,7 +121,7 @@ impl Follower {
                 Err(Behind::Unreachable(why)) => {
                     self.inner.vitals.does_not_answer(&why);
                     give_up(&mut waiting, PATIENCE, &why);
-                    sleep(PAUSE).await;
+                    pause().await;
                     continue;
                 }
                 Err(Behind::Useless(why)) => {

@@ -1,6 +1,6 @@
 //! A lane: one connection on which batches are written one after the other, each with a number.
 
-use super::connection::{Connection, Failed};
+use super::connection::{Connection, Failed, pause};
 use crate::{StoreError, batch::Reads, keys, record::version_of, rows::Writes};
 use std::time::{Duration, Instant};
 use tokio_postgres::{
@@ -10,8 +10,6 @@ use tokio_postgres::{
 
 /// How long a batch of which no answer came is looked for, before its callers are told that it is uncertain.
 const SETTLES: Duration = Duration::from_secs(10);
-/// The pause before the database is asked again.
-const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct Lane {
     connection: Connection,
@@ -55,7 +53,7 @@ impl Lane {
                     if begun.elapsed() > SETTLES {
                         return Err(StoreError::Unreachable(why));
                     }
-                    tokio::time::sleep(PAUSE).await;
+                    pause().await;
                 }
                 Err(Failed::Unknown(_)) if batch.writes_nothing() => {}
                 Err(Failed::Unknown(why)) => {
@@ -96,7 +94,7 @@ impl Lane {
             if begun.elapsed() > SETTLES {
                 return Err(StoreError::Io(why));
             }
-            tokio::time::sleep(PAUSE).await;
+            pause().await;
         }
     }
 

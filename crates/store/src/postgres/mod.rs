@@ -14,7 +14,7 @@ mod schema;
 pub use address::Postgres;
 
 use crate::{Inner, StoreError, batch::Batch, committer::Job, io, join, rows::Writes};
-use connection::{Connection, Failed};
+use connection::Connection;
 use follower::{Follower, GIVEN_UP, LANES, Told, Waiter};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use lane::{Lane, Rowset, Written};
@@ -33,6 +33,15 @@ const LARGEST_BATCH_BYTES: u64 = 4 << 20;
 /// How often a change is planned anew because another node was faster. Each time, another node went on.
 const MOST_TRIES: u32 = 64;
 
+/// How many processes may use one store at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nodes {
+    /// This one alone: it refuses to begin while another lives, and ends one that was silent.
+    One,
+    /// Any number.
+    Several,
+}
+
 /// A database, and the thread that speaks with it.
 pub(crate) struct Database {
     inner: Arc<Inner>,
@@ -44,7 +53,11 @@ pub(crate) struct Database {
 
 impl Database {
     /// Connects, makes the tables if there are none, and fills the copy, which is empty.
-    pub(crate) fn connect(postgres: &Postgres, inner: Arc<Inner>) -> Result<Database, StoreError> {
+    pub(crate) fn connect(
+        postgres: &Postgres,
+        nodes: Nodes,
+        inner: Arc<Inner>,
+    ) -> Result<Database, StoreError> {
         let (jobs, incoming) = mpsc::unbounded_channel();
         let (waiters, waiting) = mpsc::unbounded_channel();
         let (ready, told) = std_mpsc::channel();
@@ -55,7 +68,7 @@ impl Database {
                 Err(e) => return drop(ready.send(Err(io(e)))),
             };
             runtime.block_on(async {
-                match begin(&address, inner.clone()).await {
+                match begin(&address, nodes, inner.clone()).await {
                     Err(e) => drop(ready.send(Err(e))),
                     Ok((lanes, follower)) => {
                         let _ = ready.send(Ok(()));
@@ -136,11 +149,12 @@ impl Drop for Database {
 
 async fn begin(
     postgres: &Postgres,
+    nodes: Nodes,
     inner: Arc<Inner>,
 ) -> Result<(Vec<Lane>, Follower), StoreError> {
     let mut connection = Connection::new(postgres);
     schema::prepare(&mut connection, &postgres.schema).await?;
-    let node = schema::register(&mut connection).await.map_err(Failed::told)?;
+    let node = schema::register(&mut connection, nodes).await?;
     let heads = fill::copy(&inner, &mut connection, &postgres.schema).await?;
     let lanes = (0..LANES).map(|number| Lane::new(Connection::new(postgres), node, number));
     let lanes = lanes.collect();

@@ -1,12 +1,20 @@
 //! The tables of a store: made where there are none, and refused where a newer program made them.
 
-use super::connection::{Connection, Failed, failed};
-use crate::StoreError;
+use super::{
+    Nodes,
+    connection::{Connection, Failed, failed, pause},
+};
+use crate::{StoreError, io};
+use std::time::{Duration, Instant};
+use tokio_postgres::types::{ToSql, Type};
 
 /// The version of the tables and functions in `schema.sql`.
 const FORMAT: i32 = 1;
 /// Any number: who makes the tables holds this lock, so that two nodes that start together make them once.
 const LOCK: i64 = 0x0073_7663;
+
+/// How long another process is waited for that lives, or was killed a moment ago.
+const OTHER_ENDS: Duration = Duration::from_secs(8);
 
 /// Makes the tables if there are none.
 pub(super) async fn prepare(connection: &mut Connection, schema: &str) -> Result<(), StoreError> {
@@ -43,18 +51,27 @@ pub(super) async fn prepare(connection: &mut Connection, schema: &str) -> Result
     }
 }
 
-/// Gives this process an id that no other has had, and says that it lives.
-pub(super) async fn register(connection: &mut Connection) -> Result<i32, Failed> {
+/// Gives this process an id that no other has had, and says that it lives. A process that was killed lives in
+/// the database for some seconds more, so who must be alone waits that long for another to end.
+pub(super) async fn register(connection: &mut Connection, nodes: Nodes) -> Result<i32, StoreError> {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let rows = connection
-        .query(
-            "with started as (update {schema}.store set last_node = last_node + 1 returning last_node)
-             insert into {schema}.nodes (id, name, until)
-             select last_node, $1, now() + interval '6 seconds' from started returning id",
-            &[(&name, tokio_postgres::types::Type::TEXT)],
-        )
-        .await?;
-    rows.first()
-        .map(|row| row.get(0))
-        .ok_or_else(|| Failed::NotSent("the database gave this node no id".into()))
+    let begun = Instant::now();
+    loop {
+        let sql = "select id, other from {schema}.register($1, $2)";
+        let params: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&name, Type::TEXT), (&(nodes == Nodes::One), Type::BOOL)];
+        let rows = connection.query(sql, &params).await.map_err(Failed::told)?;
+        let row = rows.first().ok_or_else(|| io("the database gave this node no id"))?;
+        if let Some(id) = row.get(0) {
+            return Ok(id);
+        }
+        if begun.elapsed() > OTHER_ENDS {
+            let other: Option<String> = row.get(1);
+            return Err(StoreError::InUse(format!(
+                "the store in the database is in use by another svc, which is node {}: stop that one first",
+                other.unwrap_or_default()
+            )));
+        }
+        pause().await;
+    }
 }

@@ -26,6 +26,30 @@ create table {schema}.nodes (
     until timestamptz not null
 );
 
+-- Gives a process an id that no other has had, and lists it. One that must be alone gets none while another
+-- lives, and the name of that one; those that no longer live can write no more.
+create function {schema}.register(the_name text, alone boolean)
+returns table (id int, other text) language plpgsql as $$
+declare
+    next int;
+    living text;
+begin
+    -- The lock of this row also keeps apart those who start at the same moment.
+    update {schema}.store set last_node = last_node + 1 returning last_node into next;
+    if alone then
+        select format('%s on %s', n.id, n.name) into living
+        from {schema}.nodes n where n.until > now() limit 1;
+        if found then
+            return query select null::int, living;
+            return;
+        end if;
+        delete from {schema}.nodes;
+    end if;
+    insert into {schema}.nodes (id, name, until) values (next, the_name, now() + interval '6 seconds');
+    return query select next, null::text;
+end
+$$;
+
 -- The keys of the rows that each batch wrote, in the order of each lane of each node. A batch without keys
 -- stands for one that was given up.
 create table {schema}.feed (
@@ -152,10 +176,9 @@ $$;
 -- Removes what no node needs any more: batches that every node has read, and nodes that are long silent.
 create function {schema}.trim(kept interval) returns void language plpgsql as $$
 begin
-    delete from {schema}.feed f where f.node in (
-        select n.id from {schema}.nodes n where n.until < now() - kept
-    );
     delete from {schema}.nodes n where n.until < now() - kept;
+    delete from {schema}.feed f
+    where f.at < now() - kept and not exists (select from {schema}.nodes n where n.id = f.node);
     delete from {schema}.feed f using (
         select b.node, b.lane, max(b.seq) as last from {schema}.feed b group by b.node, b.lane
     ) l where f.node = l.node and f.lane = l.lane and f.seq < l.last and f.at < now() - kept;

@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use items::{Item, Sum, group, item, k, name};
 use proptest::prelude::*;
 use std::{collections::BTreeMap, io::BufReader, ops::Deref, path::Path, sync::Arc};
-use store::{Change, Memory, Postgres, Record, Store, StoreError};
+use store::{Change, Memory, Nodes, Postgres, Record, Store, StoreError};
 use tempfile::TempDir;
 
 const KINDS: [&str; 2] = [Item::TREE, Sum::TREE];
@@ -43,7 +43,10 @@ fn on_postgres() -> Opened {
     let folder = tempfile::tempdir().unwrap();
     let memory = Memory { pages: 8 << 20, records: BUDGET };
     let address = Postgres::parse(&address).unwrap();
-    Opened(Store::connect(&address, folder.path(), &KINDS, memory).unwrap(), Some(folder))
+    Opened(
+        Store::connect(&address, Nodes::One, folder.path(), &KINDS, memory).unwrap(),
+        Some(folder),
+    )
 }
 
 /// Makes a test of each promise for each engine of rows.
