@@ -1,7 +1,7 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
 # those of `openapi`.
 
-.PHONY: run test test-engines test-program test-rest test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
+.PHONY: run test test-engines test-postgres test-program test-rest test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
 
 DATA ?= data/run
 # Cargo takes all processors, and not those that make has left.
@@ -26,6 +26,10 @@ test: test-deps fmt
 # root. Takes two to three hours. `make test-engines ENGINES=forky+containerd` runs one.
 test-engines:
 	.ci/engines $(ENGINES)
+
+# Run the tests of the program again, with the store of each service in a PostgreSQL database.
+test-postgres: test-deps test-build test-prepare
+	$(ALONE) TEST_ON_POSTGRES=1 cargo test $(TESTS) --test it
 
 # `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended. Through a pipe of
 # its own: a program that a test starts can make its output non-blocking, and make cannot write to it then.

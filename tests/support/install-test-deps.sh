@@ -26,6 +26,7 @@ need firefox-esr firefox-esr
 need curl curl
 need jq jq
 need strace strace
+ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || missing+=(postgresql)
 [ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)
 need docker docker.io
 need ip iproute2
