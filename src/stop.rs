@@ -44,19 +44,17 @@ impl Signals {
             _ = self.terminate.recv() => Stop::Soon,
             _ = self.interrupt.recv() => Stop::AtOnce,
             _ = self.quit.recv() => Stop::AtOnce,
-            () = room_again(platform) => Stop::ToGoOn,
+            () = opens_again(platform) => Stop::ToGoOn,
         }
     }
 }
 
-/// Waits until a full disk that broke the store has room again.
-async fn room_again(platform: &Platform) {
+/// Waits until a store that takes no changes would take them in a new process.
+async fn opens_again(platform: &Platform) {
     let world = &platform.world;
     world.ports.clock.sleep(STARTS_EVERY).await;
     while !world.store.raw().would_open_again() {
         world.ports.clock.sleep(LOOKS_EVERY).await;
     }
-    tracing::error!(
-        "the disk was full when the store wrote, and has room again: the service starts again"
-    );
+    tracing::error!("the store takes no changes until it is opened anew: the service starts again");
 }

@@ -103,6 +103,8 @@ pub struct Gauges {
     pub reads: i64,
     /// Size of the store on the disk, in bytes.
     pub store_bytes: i64,
+    /// Seconds since the copy was what the database holds; 0 without a database.
+    pub copy_age: i64,
     /// Callers that the rate limiter knows.
     pub buckets: i64,
     /// 1 while the container engine is reachable, else 0.
@@ -124,12 +126,17 @@ pub struct Gauges {
 type Read = fn(&Gauges) -> i64;
 
 /// The name, help text and source of each gauge. The library appends a full stop to the help text.
-const GAUGES: [(&str, &str, Read); 13] = [
+const GAUGES: [(&str, &str, Read); 14] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
     ("svc_store_changes_waiting", "Changes that wait for the disk", |now| now.waiting),
     ("svc_store_reads", "Records read since the start", |now| now.reads),
     ("svc_store_bytes", "Bytes of the store on the disk", |now| now.store_bytes),
+    (
+        "svc_store_copy_age_seconds",
+        "Seconds since the copy was what the database holds, 0 without a database",
+        |now| now.copy_age,
+    ),
     ("svc_limiter_callers", "Callers that the limiter knows", |now| now.buckets),
     ("svc_engine_up", "Whether the container engine answers", |now| now.engine_up),
     ("svc_orphans", "Containers of this installation that no instance knows", |now| now.orphans),
@@ -252,6 +259,7 @@ mod tests {
             waiting: 3,
             reads: 8,
             store_bytes: 4,
+            copy_age: 13,
             buckets: 5,
             engine_up: 6,
             orphans: 7,

@@ -1,6 +1,6 @@
 //! Backup, restore and check by an operator.
 
-use crate::support::service::{Person, SVC, Service};
+use crate::support::service::{Person, Service};
 use data_encoding::HEXLOWER;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::{
     io::{Read, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
 };
 
 fn said(output: &Output) -> String {
@@ -89,17 +89,9 @@ fn a_backup_brings_everything_back() {
     for args in [&["backup", "b.gz"][..], &["check"]] {
         let refused = service.admin(args);
         assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            said(&refused).contains("is in use by another svc (process "),
-            "{}",
-            said(&refused)
-        );
+        assert!(said(&refused).contains("in use by another svc"), "{}", said(&refused));
     }
-    let second = Command::new(SVC)
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .current_dir(&service.home)
-        .output()
-        .unwrap();
+    let second = service.program(&["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
     assert!(!second.status.success() && said(&second).contains("in use"), "{}", said(&second));
 
     service.stop();
@@ -116,7 +108,7 @@ fn a_backup_brings_everything_back() {
     // A truncated backup leaves no store behind.
     let bytes = std::fs::read(service.home.join("b.gz")).unwrap();
     std::fs::write(service.home.join("cut.gz"), &bytes[..bytes.len() / 2]).unwrap();
-    std::fs::rename(service.data().join("store"), service.home.join("lost")).unwrap();
+    service.set_store_aside();
     let cut = service.admin(&["restore", "cut.gz"]);
     assert!(!cut.status.success() && !service.data().join("store").exists(), "{}", said(&cut));
 
@@ -213,13 +205,12 @@ fn a_store_starts_only_with_its_own_keys_and_with_no_older_program() {
     let backup = service.home.join("later.gz");
     assert!(service.admin(&["backup", "later.gz"]).status.success());
     change_record(&backup, "installation/this", |record| record["shape"] = 1_000.into());
-    std::fs::rename(service.data().join("store"), service.home.join("aside")).unwrap();
+    let aside = service.set_store_aside();
     assert!(service.admin(&["restore", "later.gz"]).status.success());
     let told = refused(&service);
     assert!(told.contains("is older: start that version or a newer one"), "{told}");
 
-    std::fs::remove_dir_all(service.data().join("store")).unwrap();
-    std::fs::rename(service.home.join("aside"), service.data().join("store")).unwrap();
+    service.put_back(aside);
     service.boot();
     assert_eq!(service.call(Some(&ada), "getCurrentUser", json!({})).status, 200);
 }
@@ -288,7 +279,7 @@ fn a_store_of_every_earlier_shape_is_read() {
         }
         let mut service = Service::start();
         service.stop();
-        std::fs::remove_dir_all(service.data().join("store")).unwrap();
+        service.set_store_aside();
         // A backup does not hold the bytes of artifacts.
         std::fs::remove_dir_all(service.data().join("artifacts")).unwrap();
         let restored = service.admin(&["restore", store.to_str().unwrap()]);

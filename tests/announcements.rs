@@ -1,11 +1,10 @@
 //! What operators tell everybody who uses the service, until a moment.
 
 use crate::support::service::{Answer, Person, Service, eventually};
-use actors::{kinds::people::announcements::Announcements, records::trees};
+use actors::kinds::people::announcements::Announcements;
 use contract::Timestamp;
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use store::{Memory, Store};
 
 /// The service does not doubt a clock that goes ahead by less than an hour.
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
@@ -28,7 +27,7 @@ fn seen(service: &Service, who: &Person) -> Vec<String> {
 
 /// How many announcements the store of a stopped service has.
 fn stored(service: &Service) -> usize {
-    let store = Store::open(&service.data().join("store"), &trees(), Memory::default()).unwrap();
+    let store = service.open_store();
     let count = store.whole::<Announcements>(None).count();
     store.close();
     count

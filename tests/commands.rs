@@ -107,6 +107,8 @@ impl World {
             ("admin backup" | "admin restore", "file") => json!("backup.svc"),
             ("admin restore", "data") => json!("restored"),
             (_, "data") => json!("data/run"),
+            (_, "store") => json!("postgres://svc@127.0.0.1:9/svc"),
+            (_, "store_file") => json!("address"),
             ("credential set", "kind") => json!("googleServiceAccount"),
             ("credential set", "file" | "profile") | (_, "options" | "attestation") => {
                 json!("some.json")
@@ -233,7 +235,11 @@ fn every_command_of_the_help_ends_as_documented() {
     of_clients.iter().filter(|leaf| !is_sign_in(leaf)).for_each(|leaf| world.check(leaf));
     of_clients.iter().filter(is_sign_in).for_each(|leaf| world.check(leaf));
     world.service.stop();
-    of_machine.iter().for_each(|leaf| {
-        world.run(leaf, &world.words(leaf, leaf.arguments().filter(|it| it.get_id() != "token")))
-    });
+    let is_of_database = |argument: &&clap::Arg| argument.get_id().as_str().starts_with("store");
+    for leaf in &of_machine {
+        let arguments = || leaf.arguments().filter(|it| it.get_id() != "token");
+        world.run(leaf, &world.words(leaf, arguments().filter(|it| !is_of_database(it))));
+        // With a database that is away.
+        world.run(leaf, &world.words(leaf, arguments()));
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::support::{
     requires,
-    service::{Person, Service, eventually},
+    service::{Person, Service, eventually, has_no_folder},
 };
 use serde_json::json;
 use std::{
@@ -65,6 +65,9 @@ fn name(service: &Service, who: &Person) -> String {
 
 #[test]
 fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
+    if has_no_folder("a_full_disk_loses_nothing_and_is_over_when_there_is_room") {
+        return;
+    }
     let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
     let (ada, grace) = (service.register("ada"), service.register("grace"));
     let (project, app) = service.project_with_app(&grace, None);

@@ -7,7 +7,6 @@ use actors::{
         events::deliveries::{Deliveries, State as Delivery},
     },
     ports::random::Random,
-    records::trees,
     runtime::resource::Kept,
 };
 use contract::{
@@ -19,7 +18,7 @@ use contract::{
 };
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use store::{Change, Memory, Store};
+use store::Change;
 
 /// Records of each kind. A page reads at most 1,000.
 const MANY: usize = 10_000;
@@ -70,7 +69,7 @@ fn one_page_of_a_long_list_reads_a_bounded_number_of_records() {
 
 /// Writes builds of one app for Android, and deliveries of one webhook, of which the oldest failed.
 fn fill(service: &Service, app: AppId, hook: WebhookId) {
-    let store = Store::open(&service.data().join("store"), &trees(), Memory::default()).unwrap();
+    let store = service.open_store();
     let random = Random::default();
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let begun = Timestamp::from_millis(i64::try_from(begun).unwrap());

@@ -5,15 +5,12 @@ use crate::support::{
     git::Git,
     load::together,
     requires,
-    service::{Person, SVC, Service},
+    service::{Person, Service},
 };
 use actors::installation::fingerprint;
 use data_encoding::BASE64;
 use serde_json::{Value, json};
-use std::{
-    process::{Command, Output, Stdio},
-    time::Duration,
-};
+use std::{process::Stdio, time::Duration};
 
 const TOKEN: &str = "svc-s3cret-t0ken";
 
@@ -80,13 +77,8 @@ impl World {
         std::fs::write(self.service.data().join("secrets/keys.json"), keys.to_string()).unwrap();
     }
 
-    fn admin(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(SVC);
-        command.arg("admin").args(args).current_dir(&self.service.home).output().unwrap()
-    }
-
     fn succeeds(&self, args: &[&str]) -> String {
-        let done = self.admin(args);
+        let done = self.service.admin(args);
         assert!(done.status.success(), "{}", said(&done));
         said(&done)
     }
@@ -100,7 +92,7 @@ fn token(app: &Value, host: &str) -> Value {
 #[test]
 fn secrets_open_with_the_new_key_only() {
     let Some(mut world) = World::new("secrets_open_with_the_new_key_only") else { return };
-    let refused = world.admin(&["rekey"]);
+    let refused = world.service.admin(&["rekey"]);
     assert!(!refused.status.success() && said(&refused).contains("in use"), "{}", said(&refused));
     world.service.stop();
     let old = world.keys();
@@ -128,7 +120,7 @@ fn secrets_open_with_the_new_key_only() {
     );
 
     // A backup from before opens with the file from before.
-    std::fs::remove_dir_all(world.service.data().join("store")).unwrap();
+    world.service.set_store_aside();
     world.succeeds(&["restore", "before.gz"]);
     world.service.boot();
     assert_eq!(world.opened(), [true; 3]);
@@ -147,12 +139,9 @@ fn an_interrupted_run_goes_on() {
     });
     world.service.stop();
     let old = world.keys();
-    let home = world.service.home.clone();
-    let rekey = || {
-        let mut rekey = Command::new(SVC);
-        rekey.args(["admin", "rekey"]).current_dir(&home).stdout(Stdio::null());
-        rekey.spawn().unwrap()
-    };
+    let mut rekey = world.service.program(&["admin", "rekey"]);
+    rekey.stdout(Stdio::null());
+    let mut rekey = || rekey.spawn().unwrap();
     let mut begun = rekey();
     while world.keys()["olderEncryptionKeys"].is_null() {
         assert!(begun.try_wait().unwrap().is_none(), "it ended without an older key");
@@ -207,8 +196,7 @@ fn the_signing_key_and_the_master_key_are_renewed() {
         serde_json::from_slice(&file).unwrap()
     };
     let rekey = |service: &Service, options: &[&str]| {
-        let args = [&["admin", "rekey"], options].concat();
-        let done = Command::new(SVC).args(args).current_dir(&service.home).output().unwrap();
+        let done = service.admin(&[&["rekey"], options].concat());
         assert!(done.status.success(), "{}", said(&done));
         said(&done)
     };
@@ -285,8 +273,7 @@ fn a_lost_key_is_not_replaced_while_something_is_sealed() {
         service.call(Some(&ada), function, params).ok();
         let lost = lose_key(&mut service);
         for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["admin", "rekey"]] {
-            let mut command = Command::new(SVC);
-            let refused = command.args(args).current_dir(&service.home).output().unwrap();
+            let refused = service.program(args).output().unwrap();
             let told = said(&refused);
             assert!(!refused.status.success() && told.contains("encryption key"), "{told}");
             let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();

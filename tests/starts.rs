@@ -5,7 +5,7 @@
 
 use crate::support::{
     requires,
-    service::{Person, Service, eventually},
+    service::{Person, Service, eventually, has_no_folder},
 };
 use serde_json::json;
 use std::{
@@ -81,6 +81,9 @@ fn a_service_that_is_killed_at_any_moment_of_its_start_starts_again() {
 
 #[test]
 fn what_cannot_be_mended_is_named_with_the_command_that_goes_on() {
+    if has_no_folder("what_cannot_be_mended_is_named_with_the_command_that_goes_on") {
+        return;
+    }
     let (mut service, _) = killed_service();
     std::fs::remove_file(service.data().join("store/sled/db")).unwrap();
     let refused =

@@ -96,6 +96,7 @@ pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResp
         waiting: count(store.raw().waiting()),
         reads: count(store.reads()),
         store_bytes: count(store.raw().size_on_disk()),
+        copy_age: count(store.raw().age_of_copy().as_secs()),
         buckets: count(edge.platform.authn.limiter.len() as u64),
         engine_up: i64::from(engine.observed_all && engine.unreachable.is_none()),
         orphans: count(engine.orphans),

@@ -23,7 +23,7 @@ use futures_util::future::{LocalBoxFuture, join_all};
 use serde::{Deserialize, Serialize};
 use std::{
     rc::Rc,
-    sync::{Arc, mpsc},
+    sync::{Arc, Mutex, mpsc},
     time::Duration,
 };
 use store::{Change, Entries, Memory, Merge, Record, Snapshot, Store};
@@ -141,9 +141,9 @@ impl Record for Hold {
 }
 
 impl Merge for Hold {
-    type Delta = mpsc::Receiver<()>;
+    type Delta = Mutex<mpsc::Receiver<()>>;
     fn merge(_: Option<Self>, until: &Self::Delta) -> Option<Self> {
-        let _ = until.recv();
+        let _ = until.lock().unwrap().recv();
         None
     }
 }
@@ -341,7 +341,10 @@ fn a_write_of_which_nobody_knows_whether_it_was_done() {
                 until_work_begins().await;
             }
             let (go_on, until) = mpsc::channel();
-            scene.program.store().note(Change::new().merge::<Hold>(&"hold".into(), until));
+            scene
+                .program
+                .store()
+                .note(Change::new().merge::<Hold>(&"hold".into(), Mutex::new(until)));
             let command = if begin { Command::Begin } else { Command::Add };
             let answer = scene.to(id).ask(command).await.map(|state| state.count);
             assert_eq!(answer, Err(Fault::Uncertain));

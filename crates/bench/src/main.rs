@@ -25,6 +25,7 @@ mod outcome;
 mod owners;
 mod pages;
 mod payment_provider;
+mod postgres;
 mod proxy;
 mod publications;
 mod receiver;
@@ -89,6 +90,8 @@ enum What {
     Calls,
     /// Durable changes a second, against a bare group commit.
     Writes,
+    /// Calls of a service whose store is in PostgreSQL, against one whose store is in a folder.
+    Postgres,
     /// An upload of 1 GiB, against copying and hashing the file.
     Upload,
     /// Start-up with a million stored resources, against an empty store.
@@ -141,9 +144,10 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 17] = [
+const FIGURES: [(&str, &str); 18] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
+    ("postgres", postgres::METHOD),
     ("upload", upload::METHOD),
     ("startup", startup::METHOD),
     ("owners", owners::METHOD),
@@ -179,6 +183,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         }
         Some(What::Calls) => calls::measure(bench.pace)?,
         Some(What::Writes) => writes::measure(bench.pace)?,
+        Some(What::Postgres) => postgres::measure(bench.pace)?,
         Some(What::Upload) => upload::measure(bench.pace)?,
         Some(What::Startup) => startup::measure(bench.pace)?,
         Some(What::Owners) => owners::measure()?,

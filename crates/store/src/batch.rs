@@ -14,9 +14,23 @@ pub(crate) struct Batch<'a> {
     reads: Option<Reads>,
 }
 
-/// The versions of the rows that a batch depends on, as they are before it. 0: there is no such row. A claim
-/// that is held has version 1.
-pub(crate) type Reads = HashMap<Vec<u8>, u64>;
+/// The stamps of the rows that a batch depends on, as they are before it.
+pub(crate) type Reads = HashMap<Vec<u8>, i64>;
+
+/// Differs where the value of a row differs. 0: there is no such row.
+pub(crate) fn stamp(value: Option<&[u8]>) -> i64 {
+    let Some(value) = value else { return 0 };
+    // A version may come twice, when a record is removed and made anew.
+    let version = i64::try_from(version_of(Some(value)) & 0x3fff_ffff).unwrap_or_default();
+    (1 << 62) | (version << 32) | i64::from(crc32fast::hash(value))
+}
+
+/// Why a change is not part of a batch.
+pub(crate) struct Refusal {
+    pub(crate) why: StoreError,
+    /// Whether earlier changes of the batch were looked at: without them, it could be another.
+    pub(crate) depends: bool,
+}
 
 /// A record that was written or removed, for the cache.
 pub(crate) struct Seen {
@@ -29,7 +43,8 @@ pub(crate) struct Seen {
 struct Part {
     rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     seen: Vec<Seen>,
-    reads: Vec<(Vec<u8>, u64)>,
+    reads: Vec<(Vec<u8>, i64)>,
+    depends: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -44,34 +59,37 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds a change if all its expectations hold; else adds nothing of it.
-    pub(crate) fn add(&mut self, change: Change) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, change: Change) -> Result<(), Refusal> {
         let mut part = Part::default();
-        self.plan(change.writes, &mut part)?;
+        if let Err(why) = self.plan(change.writes, &mut part) {
+            return Err(Refusal { why, depends: part.depends });
+        }
         self.rows.extend(part.rows);
         self.seen.extend(part.seen);
         if let Some(reads) = &mut self.reads {
-            for (row, version) in part.reads {
-                reads.entry(row).or_insert(version);
+            for (row, stamp) in part.reads {
+                reads.entry(row).or_insert(stamp);
             }
         }
         Ok(())
     }
 
-    /// Looks at a row as the earlier changes of the batch left it. If none of them wrote it, `version` says
-    /// which one the change depends on.
+    /// Looks at a row as the earlier changes of the batch left it.
     fn stored<T>(
         &self,
         key: &[u8],
         part: &mut Part,
-        version: impl FnOnce(Option<&[u8]>) -> u64,
         look: impl FnOnce(Option<&[u8]>) -> T,
     ) -> Result<T, StoreError> {
         match self.rows.get(key) {
-            Some(written) => Ok(look(written.as_deref())),
+            Some(written) => {
+                part.depends = true;
+                Ok(look(written.as_deref()))
+            }
             None => {
                 let row = self.inner.rows.get(key)?;
                 if self.reads.is_some() {
-                    part.reads.push((key.to_vec(), version(row.as_deref())));
+                    part.reads.push((key.to_vec(), stamp(row.as_deref())));
                 }
                 Ok(look(row.as_deref()))
             }
@@ -82,17 +100,14 @@ impl<'a> Batch<'a> {
     fn version(&self, tree: &'static str, key: &str, part: &mut Part) -> Result<u64, StoreError> {
         let row = keys::record(tree, key);
         self.inner.check_kind(tree)?;
-        match (self.rows.get(&row), self.inner.cache.peek(&row)) {
-            // What the cache holds is what the rows hold, and is found sooner.
-            (None, Some(cached)) => {
-                let version = cached.record.version();
-                if self.reads.is_some() {
-                    part.reads.push((row, version));
-                }
-                Ok(version)
-            }
-            _ => self.stored(&row, part, version_of, version_of),
+        // What the cache holds is what the rows hold, and is found sooner. It has no stamp.
+        if self.reads.is_none()
+            && !self.rows.contains_key(&row)
+            && let Some(cached) = self.inner.cache.peek(&row)
+        {
+            return Ok(cached.record.version());
         }
+        self.stored(&row, part, version_of)
     }
 
     fn plan(&self, writes: Vec<Write>, part: &mut Part) -> Result<(), StoreError> {
@@ -107,8 +122,7 @@ impl<'a> Batch<'a> {
                     let by_other = |row: Option<&[u8]>| row.is_some_and(|h| h != holder.as_bytes());
                     let within =
                         part.rows.iter().any(|(k, row)| *k == key && by_other(row.as_deref()));
-                    let held = |row: Option<&[u8]>| u64::from(row.is_some());
-                    if within || self.stored(&key, part, held, by_other)? {
+                    if within || self.stored(&key, part, by_other)? {
                         return Err(StoreError::Taken { claim });
                     }
                     part.rows.push((key, Some(holder.into_bytes())));
@@ -126,7 +140,7 @@ impl<'a> Batch<'a> {
                 Write::Row { key, value } => part.rows.push((key, value)),
                 Write::Merge { tree, key, merge } => {
                     let row = keys::record(tree, &key);
-                    let writes = self.stored(&row, part, version_of, |row| merge(row))??;
+                    let writes = self.stored(&row, part, |row| merge(row))??;
                     self.plan(writes, part)?;
                 }
             }

@@ -98,7 +98,7 @@ fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
         let mut batch = Batch::new(inner);
         let mut told = Vec::with_capacity(jobs.len());
         for Job { change, done } in jobs {
-            told.push((done, batch.add(change)));
+            told.push((done, batch.add(change).map_err(|refusal| refusal.why)));
         }
         match batch.write().and_then(|()| inner.rows.flush()) {
             Ok(()) => inner.vitals.took(begun.elapsed()),

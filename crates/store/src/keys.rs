@@ -63,11 +63,6 @@ pub(crate) fn is_of_index(key: &[u8]) -> bool {
     key.strip_prefix(INDEX.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
-/// Whether this is the key of a claim.
-pub(crate) fn is_of_claims(key: &[u8]) -> bool {
-    key.strip_prefix(CLAIMS.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
-}
-
 /// The keys below a path.
 pub(crate) fn below(path: &[&str]) -> Range<Vec<u8>> {
     let path = path.concat();

@@ -100,6 +100,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
     thread,
+    time::Duration,
 };
 use tokio::sync::oneshot;
 use vitals::Vitals;
@@ -334,6 +335,11 @@ impl Store {
     pub fn would_open_again(&self) -> bool {
         let has_room = || self.inner.folder.as_deref().is_some_and(room::is_there);
         self.inner.vitals.would_open_again(has_room)
+    }
+
+    /// How long ago the copy was what the database holds; zero without a database.
+    pub fn age_of_copy(&self) -> Duration {
+        self.inner.vitals.age_of_copy()
     }
 
     /// Whether nothing was ever written.

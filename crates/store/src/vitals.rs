@@ -27,6 +27,8 @@ pub(crate) struct Vitals {
     full: AtomicBool,
     /// Since when the database does not answer, and what it said.
     silent: Mutex<Option<(Instant, String)>>,
+    /// When the copy last was what the database held.
+    followed: Mutex<Option<Instant>>,
 }
 
 /// Why the store takes no changes until it is opened again.
@@ -88,21 +90,40 @@ impl Vitals {
         }
     }
 
-    /// The database does not answer.
-    pub(crate) fn does_not_answer(&self, why: &str) {
+    /// The database does not answer. Returns for how long it has not.
+    pub(crate) fn does_not_answer(&self, why: &str) -> Duration {
         let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        if silent.is_none() {
+        let (since, _) = silent.get_or_insert_with(|| {
             tracing::error!(why, "the database does not answer");
-            *silent = Some((Instant::now(), why.to_owned()));
-        }
+            (Instant::now(), why.to_owned())
+        });
+        since.elapsed()
     }
 
     /// The database has answered.
     pub(crate) fn answers(&self) {
+        *self.followed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((since, _)) = silent {
             tracing::warn!(silent_ms = since.elapsed().as_millis(), "the database answers again");
         }
+    }
+
+    /// Refuses changes that could not be sent: the store is broken, or the database has been silent for longer
+    /// than this.
+    pub(crate) fn check_database(&self, longest: Duration) -> Result<(), StoreError> {
+        self.check()?;
+        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        match silent.as_ref().filter(|(since, _)| since.elapsed() > longest) {
+            Some((_, why)) => Err(StoreError::Unreachable(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// How old the copy of a database is; zero without one.
+    pub(crate) fn age_of_copy(&self) -> Duration {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.map_or(Duration::ZERO, |at| at.elapsed())
     }
 
     /// Refuses what waits, if too much waits already.

@@ -5,6 +5,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "tests say so by failing"
 )]
 

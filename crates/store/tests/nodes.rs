@@ -112,6 +112,51 @@ fn of_writers_on_two_nodes_one_wins_and_sums_are_whole() {
     });
 }
 
+/// Whoever loses sees what the winner wrote, and a record that was removed and made anew is another one.
+#[test]
+fn a_record_is_what_the_winner_wrote() {
+    let Some(address) = test_support::postgres::new_store("nodes") else { return };
+    run(async {
+        let nodes = [node(&address).store, node(&address).store];
+        nodes[0].commit(Change::new().create::<Item>(&k("a"), item("x", None))).await.unwrap();
+        for round in 0..40 {
+            let mut changes = Vec::new();
+            for (n, store) in nodes.iter().enumerate() {
+                store.fence().await.unwrap();
+                let seen = store.get::<Item>(&k("a")).unwrap().unwrap();
+                let next = item(&format!("{round}-{n}"), None);
+                changes.push(store.commit(Change::new().replace::<Item>(
+                    &k("a"),
+                    Some(&seen),
+                    next,
+                )));
+            }
+            let done = futures_util::future::join_all(changes).await;
+            let winner = done.iter().position(Result::is_ok).unwrap();
+            for store in &nodes {
+                store.fence().await.unwrap();
+                let seen = store.get::<Item>(&k("a")).unwrap().unwrap();
+                assert_eq!(seen.group, format!("{round}-{winner}"));
+            }
+        }
+        // The copy of one node is behind when it adds to a sum that the other has removed and begun anew.
+        for _ in 0..20 {
+            let add = async |node: &Store, n| {
+                node.commit(Change::new().merge::<Sum>(&k("s"), n)).await.unwrap();
+            };
+            add(&nodes[0], 1).await;
+            nodes[1].fence().await.unwrap();
+            add(&nodes[0], -1).await;
+            add(&nodes[0], 5).await;
+            add(&nodes[1], 1).await;
+            nodes[0].fence().await.unwrap();
+            assert_eq!(nodes[0].get::<Sum>(&k("s")).unwrap().unwrap().0, 6);
+            add(&nodes[0], -6).await;
+            nodes[1].fence().await.unwrap();
+        }
+    });
+}
+
 /// One node adds a use of a thing that it requires, and the other removes the thing if it has no use.
 #[test]
 fn what_is_required_does_not_go_meanwhile() {
@@ -184,6 +229,48 @@ fn a_database_that_is_killed_loses_nothing() {
         let acknowledged = write_while(&nodes, || !killing.is_finished()).await;
         let _server = killing.await.unwrap();
         assert_whole(&nodes, &acknowledged).await;
+    });
+}
+
+/// A standby that takes over has all that was acknowledged, if the first server waited for it. If it did not, and
+/// changes are missing, the nodes that have them know that their copies are of no use.
+#[test]
+fn a_failover_loses_nothing_or_is_noticed() {
+    if test_support::postgres::shared("nodes").is_none() {
+        return;
+    }
+    let mut first = Server::start();
+    let second = first.standby(true);
+    let address = test_support::postgres::address(&[&first, &second], "svc");
+    run(async {
+        let nodes = [node(&address).store, node(&address).store];
+        let begun = Instant::now();
+        let failing_over = tokio::task::spawn_blocking(move || {
+            std::thread::sleep(Duration::from_secs(2));
+            first.kill();
+            std::thread::sleep(Duration::from_secs(1));
+            second.promote();
+            (first, second)
+        });
+        let acknowledged = write_while(&nodes, || begun.elapsed() < Duration::from_secs(6)).await;
+        let (_first, mut second) = failing_over.await.unwrap();
+        assert_whole(&nodes, &acknowledged).await;
+
+        let third = second.standby(false);
+        let address = test_support::postgres::address(&[&second, &third], "svc");
+        let node = node(&address).store;
+        node.commit(Change::new().create::<Item>(&k("lost"), item("y", None))).await.unwrap();
+        second.kill();
+        // The last change has arrived, and it is as if it had not: a batch of its number was written later.
+        third.promote();
+        third.sql("update svc.feed f set mark = mark + 1 where f.node = (select max(n.id) from svc.nodes n)");
+        let begun = Instant::now();
+        while !node.would_open_again() {
+            assert!(begun.elapsed() < LONGEST, "{:?}", node.last_flush_ms());
+            let _ = node.fence().await;
+        }
+        let why = node.last_flush_ms().unwrap_err();
+        assert!(why.contains("lost changes"), "{why}");
     });
 }
 
@@ -263,7 +350,7 @@ fn a_node_that_was_given_up_needs_a_new_copy() {
     run(async {
         let (one, two) = (node(&address).store, node(&address).store);
         one.commit(Change::new().create::<Item>(&k("a"), item("x", None))).await.unwrap();
-        server.sql(&format!("delete from {schema}.nodes where id = 2"));
+        server.sql(&format!("update {schema}.nodes set token = null where id = 2"));
         one.commit(Change::new().create::<Item>(&k("b"), item("x", None))).await.unwrap();
         let behind = two.fence().await.unwrap_err().to_string();
         assert!(behind.contains("given up this node"), "{behind}");

@@ -90,10 +90,38 @@ impl Server {
         }
     }
 
+    /// Starts a server that follows this one. With `synchronous`, this one acknowledges nothing that the other
+    /// does not have.
+    pub fn standby(&self, synchronous: bool) -> Server {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
+        give_away(&folder);
+        let mut copy = program("pg_basebackup");
+        copy.arg("-h").arg(&self.folder).args(["-U", "svc", "-R", "--checkpoint=fast", "-D"]);
+        succeeded(copy.arg(folder.join("data")));
+        let (alive, shell) = run(&folder);
+        let standby = Server { folder, alive, shell };
+        standby.wait_until_it_answers();
+        if synchronous {
+            self.sql("alter system set synchronous_standby_names = '*'");
+            self.sql("select pg_reload_conf()");
+            let begun = Instant::now();
+            while self.sql("select sync_state from pg_stat_replication") != "sync" {
+                assert!(begun.elapsed() < STARTS, "{}", standby.log());
+                sleep(Duration::from_millis(20));
+            }
+        }
+        standby
+    }
+
+    /// Makes a standby take writes.
+    pub fn promote(&self) {
+        self.sql("alter system reset synchronous_standby_names");
+        self.sql("select pg_promote()");
+    }
+
     /// The address of a store in a schema of this server.
     pub fn address(&self, schema: &str) -> String {
-        let socket = self.folder.display().to_string().replace('/', "%2F");
-        format!("postgres://svc@{socket}/postgres?schema={schema}")
+        address(&[self], schema)
     }
 
     /// Runs SQL, and returns what it printed, one line for each row.
@@ -126,6 +154,13 @@ impl Server {
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
+}
+
+/// The address of a store in a schema of the one of these servers that takes writes.
+pub fn address(servers: &[&Server], schema: &str) -> String {
+    let socket = |server: &&Server| server.folder.display().to_string().replace('/', "%2F");
+    let hosts: Vec<_> = servers.iter().map(socket).collect();
+    format!("postgres://svc@{}/postgres?schema={schema}", hosts.join(","))
 }
 
 impl Drop for Server {

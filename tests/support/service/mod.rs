@@ -14,6 +14,7 @@ use std::{
     sync::{OnceLock, atomic::AtomicBool},
     time::{Duration, Instant},
 };
+use store::{Memory, Nodes, Postgres, Store};
 use test_support::postgres;
 
 /// With this variable, every service has its store in a database: `make test-postgres`.
@@ -21,6 +22,18 @@ const ON_POSTGRES: &str = "TEST_ON_POSTGRES";
 
 /// The program under test.
 pub const SVC: &str = env!("CARGO_BIN_EXE_svc");
+
+/// Whether services have their store in a database. If so, prints that this test is left out, because it is
+/// about the folder of the store.
+pub fn has_no_folder(test: &str) -> bool {
+    use std::io::Write;
+    let has_none = std::env::var_os(ON_POSTGRES).is_some();
+    if has_none {
+        // The test harness hides the output of `eprintln!` in tests that pass.
+        let _ = writeln!(std::io::stderr(), "left out: {test} because the store is in no folder");
+    }
+    has_none
+}
 
 /// A running service.
 pub struct Service {
@@ -37,6 +50,12 @@ pub struct Service {
     /// Whether the test leaves work to owners on purpose.
     leaves_work: AtomicBool,
     _home: Option<tempfile::TempDir>,
+}
+
+/// A store that a service does not use for a while.
+pub enum Aside {
+    Address(String),
+    Folder(PathBuf),
 }
 
 impl Service {
@@ -215,7 +234,9 @@ impl Service {
         let mut command = Command::new(SVC);
         command.args(args).current_dir(&self.home).env("XDG_CONFIG_HOME", self.home.join("config"));
         command.env_remove("SVC_TOKEN").env_remove("SVC_API_URL").env_remove("SVC_APP_ID");
+        let store = self.settings.iter().filter(|(name, _)| name == "SVC_STORE").cloned();
         command
+            .envs(store)
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -238,11 +259,57 @@ impl Service {
         serde_json::from_str(&out).unwrap_or_else(|_| panic!("svc {args:?} printed {out}"))
     }
 
-    /// Runs `svc admin` on the data of this service, with its settings.
-    pub fn admin(&self, args: &[&str]) -> Output {
+    /// The program with these arguments, on the data of this service and with its settings.
+    pub fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(SVC);
-        command.arg("admin").args(args).current_dir(&self.home);
-        command.envs(self.settings.iter().cloned()).output().unwrap()
+        command.args(args).current_dir(&self.home).envs(self.settings.iter().cloned());
+        command
+    }
+
+    /// Runs `svc admin` on the data of this service.
+    pub fn admin(&self, args: &[&str]) -> Output {
+        self.program(&[&["admin"], args].concat()).output().unwrap()
+    }
+
+    /// Opens the store of this service, which must not run.
+    pub fn open_store(&self) -> Store {
+        let kinds = actors::records::trees();
+        match self.settings.iter().find(|(name, _)| name == "SVC_STORE") {
+            Some((_, address)) => {
+                let address = Postgres::parse(address).unwrap();
+                let copy = self.data().join("copy");
+                Store::connect(&address, Nodes::One, &copy, &kinds, Memory::default()).unwrap()
+            }
+            None => Store::open(&self.data().join("store"), &kinds, Memory::default()).unwrap(),
+        }
+    }
+
+    /// Gives the service an empty store. [`put_back`](Service::put_back) takes what this returns.
+    pub fn set_store_aside(&mut self) -> Aside {
+        let store = self.settings.iter().find(|(name, _)| name == "SVC_STORE").cloned();
+        match store {
+            Some((name, address)) => {
+                self.set(&name, &postgres::new_store("another store").unwrap());
+                Aside::Address(address)
+            }
+            None => {
+                let folder = self.home.join("aside");
+                std::fs::rename(self.data().join("store"), &folder).unwrap();
+                Aside::Folder(folder)
+            }
+        }
+    }
+
+    /// Gives the service back the store that was set aside.
+    pub fn put_back(&mut self, aside: Aside) {
+        match aside {
+            Aside::Address(address) => self.set("SVC_STORE", &address),
+            Aside::Folder(folder) => {
+                let store = self.data().join("store");
+                let _ = std::fs::remove_dir_all(&store);
+                std::fs::rename(folder, store).unwrap();
+            }
+        }
     }
 
     /// Checks the whole store with `svc admin check`. The service must not run.

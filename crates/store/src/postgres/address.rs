@@ -10,8 +10,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long a connection may take to open.
-const CONNECTS: Duration = Duration::from_secs(5);
+/// How long a host may take to be reached, before the next one is asked.
+const CONNECTS: Duration = Duration::from_secs(2);
 /// How long a server that no longer answers is waited for, before the connection is given up.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -24,9 +24,10 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Reads an address like `postgres://user:password@host1,host2/database`, with the parameters of libpq.
+    /// Reads an address like `postgres://user:password@host1,host2/database`, with the parameters of
+    /// [`tokio_postgres::Config`]. What concerns time limits and which host is used is set here.
     ///
-    /// Beyond them it takes `schema`, the name of the schema, which is `svc` unless it is said.
+    /// `schema` is the name of the schema, which is `svc` unless it is said.
     /// `sslrootcert` is the file of the authority of the server's certificate; without it, those of the
     /// system are trusted. A server on another machine is asked over TLS, and its certificate is verified,
     /// unless `sslmode` is `disable`.
@@ -53,10 +54,13 @@ impl Postgres {
         let mut config: Config = format!("{start}?{}", others.join("&"))
             .parse()
             .map_err(|_| wrong("it cannot be read"))?;
-        let is_local = config.get_hosts().iter().all(is_on_this_machine);
+        let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
+        let is_local = hosts.iter().all(is_on_this_machine)
+            && addresses.iter().all(std::net::IpAddr::is_loopback)
+            && hosts.len() + addresses.len() > 0;
         config.ssl_mode(match mode.as_deref() {
-            None if is_local => SslMode::Prefer,
             Some("disable") => SslMode::Disable,
+            None if is_local && authority.is_none() => SslMode::Disable,
             None | Some("require" | "verify-ca" | "verify-full") => SslMode::Require,
             Some(_) => return Err(wrong("sslmode is disable, require or verify-full")),
         });
@@ -69,13 +73,6 @@ impl Postgres {
             .keepalives_interval(Duration::from_secs(1))
             .keepalives_retries(5);
         Ok(Postgres { config, tls: tls(authority.as_deref().map(Path::new))?, schema })
-    }
-
-    /// The address of the same store in another schema.
-    #[must_use]
-    pub fn with_schema(mut self, schema: &str) -> Postgres {
-        schema.clone_into(&mut self.schema);
-        self
     }
 
     /// A text of SQL with the schema in its places.

@@ -4,12 +4,17 @@ use super::address::Postgres;
 use crate::StoreError;
 use std::time::Duration;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Row, error::SqlState, types::ToSql, types::Type};
+use tokio_postgres::{
+    Client, Row,
+    error::{DbError, Severity, SqlState},
+    types::{ToSql, Type},
+};
 
 /// How long one request may take. The database is not told to give it up: whoever waits for a standby would
 /// then be told that a change is safe which is not.
 const ANSWERS: Duration = Duration::from_secs(5);
 
+const SILENT: &str = "the database does not answer";
 /// The pause before a database is asked again that did not answer or was not ready.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -44,17 +49,13 @@ impl Failed {
     pub(super) fn told(self) -> StoreError {
         match self {
             Failed::NotSent(why) | Failed::Unknown(why) => StoreError::Unreachable(why),
-            Failed::Refused(state, why) if is_full(&state) => {
+            Failed::Refused(state, why) if state == SqlState::DISK_FULL => {
                 tracing::error!(why, "the database has no room");
                 StoreError::NoRoom
             }
-            Failed::Refused(_, why) => StoreError::Io(why),
+            Failed::Refused(_, why) => StoreError::Busy(format!("the database refused: {why}")),
         }
     }
-}
-
-fn is_full(state: &SqlState) -> bool {
-    [SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY, SqlState::INSUFFICIENT_RESOURCES].contains(state)
 }
 
 impl Connection {
@@ -66,10 +67,13 @@ impl Connection {
     pub(super) async fn client(&mut self) -> Result<&mut Client, Failed> {
         if self.client.as_ref().is_none_or(Client::is_closed) {
             self.client = None;
-            let opening = self.postgres.config.connect(self.postgres.tls.clone());
-            let (client, connection) = match timeout(ANSWERS, opening).await {
+            let config = &self.postgres.config;
+            let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+            let all_hosts = ANSWERS.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX));
+            let opening = config.connect(self.postgres.tls.clone());
+            let (client, connection) = match timeout(all_hosts, opening).await {
                 Ok(opened) => opened.map_err(|e| Failed::NotSent(told(&e)))?,
-                Err(_) => return Err(Failed::NotSent("the database does not answer".into())),
+                Err(_) => return Err(Failed::NotSent(SILENT.into())),
             };
             tokio::spawn(async move {
                 if let Err(e) = connection.await {
@@ -81,6 +85,11 @@ impl Connection {
         self.client.as_mut().ok_or_else(|| Failed::NotSent("there is no connection".into()))
     }
 
+    /// Gives the connection up. The next query opens another.
+    pub(super) fn close(&mut self) {
+        self.client = None;
+    }
+
     /// Sends one query, in which `{schema}` is the schema of the store.
     pub(super) async fn query(
         &mut self,
@@ -89,37 +98,45 @@ impl Connection {
     ) -> Result<Vec<Row>, Failed> {
         let sql = self.postgres.sql(sql);
         let client = self.client().await?;
-        let failed = match timeout(ANSWERS, client.query_typed(&sql, params)).await {
-            Ok(Ok(rows)) => return Ok(rows),
-            Ok(Err(e)) => failed(&e),
-            Err(_) => Failed::Unknown("the database does not answer".into()),
-        };
-        if !matches!(failed, Failed::Refused(..)) {
-            self.close();
+        let answer = in_time(client.query_typed(&sql, params)).await;
+        if matches!(answer, Err(Failed::Unknown(_))) {
+            self.client = None;
         }
-        Err(failed)
-    }
-
-    /// Gives the connection up. The next request opens another.
-    pub(super) fn close(&mut self) {
-        self.client = None;
+        answer
     }
 }
 
-/// What an error says of the request. A server that ends, or turns into a standby, may have done it already.
-pub(super) fn failed(e: &tokio_postgres::Error) -> Failed {
+/// Waits for an answer, for a limited time.
+pub(super) async fn in_time<T>(
+    answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Failed> {
+    match timeout(ANSWERS, answer).await {
+        Ok(answer) => answer.map_err(|e| failed(&e)),
+        Err(_) => Err(Failed::Unknown(SILENT.into())),
+    }
+}
+
+/// What an error says of the request. A server that ends, or turns into a standby, may have done it already; so
+/// may one whose answer a pool of connections has lost.
+fn failed(e: &tokio_postgres::Error) -> Failed {
     match e.as_db_error() {
-        Some(refusal) if !is_end_of_connection(refusal) => {
+        Some(refusal) if !leaves_in_doubt(refusal) => {
             Failed::Refused(refusal.code().clone(), told(e))
         }
         _ => Failed::Unknown(told(e)),
     }
 }
 
-fn is_end_of_connection(refusal: &tokio_postgres::error::DbError) -> bool {
-    use tokio_postgres::error::Severity::{Fatal, Panic};
-    matches!(refusal.parsed_severity(), Some(Fatal | Panic))
+fn leaves_in_doubt(refusal: &DbError) -> bool {
+    let code = refusal.code().code();
+    matches!(refusal.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+        || ["FATAL", "PANIC"].contains(&refusal.severity())
+        || code.starts_with("08")
+        || code.starts_with("57P")
+        || *refusal.code() == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
         || *refusal.code() == SqlState::READ_ONLY_SQL_TRANSACTION
+        // Its number was used, so an attempt before this one was written or given up.
+        || refusal.constraint() == Some("feed_pkey")
 }
 
 /// An error with its causes, without the values of a request.

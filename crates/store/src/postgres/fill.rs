@@ -1,15 +1,19 @@
 //! Fills an empty copy with the rows of the database, and an empty database with rows.
+//!
+//! Nothing here is a prepared statement with a name: another process behind the same pool of connections could
+//! have one of that name.
 
 use super::{
-    connection::{Connection, Failed, failed},
-    follower::Heads,
-    lane::version,
+    address::Postgres,
+    connection::{Connection, Failed, in_time},
+    heads::{Head, Heads},
+    lane::stamp_of,
 };
-use crate::{Inner, StoreError, rows::Writes};
+use crate::{Inner, StoreError, io, read_failed, rows::Writes};
 use futures_util::{StreamExt, pin_mut};
 use tokio_postgres::{
-    binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream},
-    types::Type,
+    IsolationLevel, Row,
+    types::{ToSql, Type},
 };
 
 /// Bytes of rows that enter the copy together.
@@ -19,38 +23,40 @@ const AT_A_TIME: usize = 1 << 20;
 pub(super) async fn copy(
     inner: &Inner,
     connection: &mut Connection,
-    schema: &str,
+    postgres: &Postgres,
 ) -> Result<Heads, StoreError> {
-    let lost = |e: tokio_postgres::Error| failed(&e).told();
     let client = connection.client().await.map_err(Failed::told)?;
     let transaction = client
         .build_transaction()
-        .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
+        .isolation_level(IsolationLevel::RepeatableRead)
         .read_only(true)
-        .start()
-        .await
-        .map_err(lost)?;
+        .start();
+    let transaction = in_time(transaction).await.map_err(Failed::told)?;
+    let ask = async |text: &str| {
+        in_time(transaction.query_typed(&postgres.sql(text), &[])).await.map_err(Failed::told)
+    };
     let mut heads = Heads::default();
-    let newest = format!("select last_node from {schema}.store");
-    heads.know(transaction.query_one(&newest, &[]).await.map_err(lost)?.get(0));
-    let ends = format!("select node, lane, max(seq) from {schema}.feed group by node, lane");
-    for row in transaction.query(&ends, &[]).await.map_err(lost)? {
-        heads.lanes.insert((row.get(0), row.get(1)), row.get(2));
+    let newest = ask("select last_node from {schema}.store").await?;
+    heads.know(newest.first().map_or(0, |row| row.get(0)));
+    let last = "select distinct on (node, lane) node, lane, seq, mark from {schema}.feed
+        order by node, lane, seq desc";
+    for row in ask(last).await? {
+        let head = Head { seq: row.get(2), mark: row.get(3) };
+        heads.lanes.insert((row.get(0), row.get(1)), head);
     }
-    let listed = format!("select id from {schema}.nodes");
-    let listed = transaction.query(&listed, &[]).await.map_err(lost)?;
+    let listed = ask("select id from {schema}.nodes where token is not null").await?;
     let listed: Vec<i32> = listed.iter().map(|row| row.get(0)).collect();
     heads.lanes.retain(|(node, _), _| listed.contains(node));
 
-    let rows = format!("copy {schema}.rows (key, value) to stdout (format binary)");
-    let rows = transaction.copy_out(rows.as_str()).await.map_err(lost)?;
-    let rows = BinaryCopyOutStream::new(rows, &[Type::BYTEA, Type::BYTEA]);
+    let no_params: [(&(dyn ToSql + Sync), Type); 0] = [];
+    let sql = postgres.sql("select key, value from {schema}.rows");
+    let rows = in_time(transaction.query_typed_raw(&sql, no_params)).await.map_err(Failed::told)?;
     pin_mut!(rows);
     let (mut writes, mut bytes) = (Writes::new(), 0);
-    while let Some(row) = rows.next().await {
-        let row = row.map_err(lost)?;
-        let (key, value): (Vec<u8>, Vec<u8>) =
-            (row.try_get(0).map_err(lost)?, row.try_get(1).map_err(lost)?);
+    while let Some(row) =
+        in_time(async { rows.next().await.transpose() }).await.map_err(Failed::told)?
+    {
+        let (key, value): (Vec<u8>, Vec<u8>) = pair(&row).map_err(read_failed)?;
         bytes += key.len() + value.len();
         writes.insert(key, Some(value));
         if bytes >= AT_A_TIME {
@@ -59,39 +65,43 @@ pub(super) async fn copy(
         }
     }
     inner.enter(writes, Vec::new())?;
-    transaction.commit().await.map_err(lost)?;
+    in_time(transaction.commit()).await.map_err(Failed::told)?;
     Ok(heads)
+}
+
+fn pair(row: &Row) -> Result<(Vec<u8>, Vec<u8>), tokio_postgres::Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
 /// Puts rows into an empty database, all or none.
 pub(super) async fn load(
     connection: &mut Connection,
-    schema: &str,
+    postgres: &Postgres,
     chunks: &mut (dyn Iterator<Item = Result<Writes, StoreError>> + Send),
 ) -> Result<(), StoreError> {
-    let lost = |e: tokio_postgres::Error| failed(&e).told();
     let client = connection.client().await.map_err(Failed::told)?;
-    let transaction = client.transaction().await.map_err(lost)?;
+    let transaction = in_time(client.transaction()).await.map_err(Failed::told)?;
     // Until the end nobody else writes, so that the database is empty and stays so.
-    transaction
-        .batch_execute(&format!("lock table {schema}.rows in exclusive mode"))
-        .await
-        .map_err(lost)?;
-    let empty = format!("select not exists (select from {schema}.rows)");
-    if !transaction.query_one(&empty, &[]).await.map_err(lost)?.get::<_, bool>(0) {
+    let lock = postgres.sql("lock table {schema}.rows in exclusive mode");
+    in_time(transaction.batch_execute(&lock)).await.map_err(Failed::told)?;
+    let is_there = postgres.sql("select from {schema}.rows limit 1");
+    let found = in_time(transaction.query_typed(&is_there, &[])).await.map_err(Failed::told)?;
+    if !found.is_empty() {
         return Err(StoreError::Unwritable("the store is not empty".into()));
     }
-    let sink = format!("copy {schema}.rows (key, version, value) from stdin (format binary)");
-    let sink = transaction.copy_in(sink.as_str()).await.map_err(lost)?;
-    let writer = BinaryCopyInWriter::new(sink, &[Type::BYTEA, Type::INT8, Type::BYTEA]);
-    pin_mut!(writer);
+    let insert = postgres
+        .sql("insert into {schema}.rows (key, stamp, value) select * from unnest($1, $2, $3)");
     for chunk in chunks {
-        for (key, value) in chunk? {
-            let Some(value) = value else { continue };
-            let version = version(&key, &value);
-            writer.as_mut().write(&[&key, &version, &value]).await.map_err(lost)?;
-        }
+        let rows = chunk?.into_iter().filter_map(|(key, value)| {
+            let value = value?;
+            Some((stamp_of(&key, &value), (key, value)))
+        });
+        let (stamps, (keys, values)): (Vec<i64>, (Vec<_>, Vec<_>)) = rows.unzip();
+        let params: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&keys, Type::BYTEA_ARRAY), (&stamps, Type::INT8_ARRAY), (&values, Type::BYTEA_ARRAY)];
+        let done = in_time(transaction.execute_typed(&insert, &params)).await;
+        done.map_err(Failed::told)?;
     }
-    writer.finish().await.map_err(lost)?;
-    transaction.commit().await.map_err(lost)
+    // A standby may take its time, and a limit would leave in doubt what became of all rows.
+    transaction.commit().await.map_err(io)
 }

@@ -1,12 +1,16 @@
 //! Keeps the copy of the rows up to date, and tells those who wait when it is.
 
 use super::{
+    address::Postgres,
     connection::{Connection, Failed, pause},
     fill,
+    heads::{Head, Heads},
+    lane::LastSeq,
+    schema::Node,
 };
 use crate::{Inner, StoreError, batch::Seen, cache::Cached, record::version_of, rows::Writes};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,74 +18,58 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
 };
-use tokio_postgres::{Row, types::Type};
+use tokio_postgres::{
+    Row,
+    types::{ToSql, Type},
+};
 
 /// How often the copy is brought up to date while nobody waits for it.
 const LOOKS_EVERY: Duration = Duration::from_millis(100);
 /// How long readers wait for a database that does not answer: as long as it takes to fail over.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often the node says that it lives.
-const BEATS_EVERY: Duration = Duration::from_secs(1);
-/// How often what nobody needs any more is removed.
-const TRIMS_EVERY: Duration = Duration::from_secs(60);
-/// For how long batches stay in the feed, and silent nodes in the list. A node that was away for longer fills
-/// its copy anew.
-const KEPT: &str = "10 minutes";
-/// What operators read of a node that the database no longer lists.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How often the lanes of nodes that were given up are forgotten.
+const FORGETS_EVERY: Duration = Duration::from_secs(60);
+/// What operators read of a node that the database has given up.
 pub(super) const GIVEN_UP: &str = "the database has given up this node, which was silent for long";
-/// Lanes of one node.
-pub(super) const LANES: i16 = 2;
-
-/// The number of the last batch of each lane that is in the copy.
-#[derive(Debug, Default)]
-pub(super) struct Heads {
-    pub(super) lanes: BTreeMap<(i32, i16), i64>,
-    /// The id of the newest node whose lanes are among them.
-    pub(super) newest: i32,
-}
-
-impl Heads {
-    /// Knows the lanes of all nodes up to this one.
-    pub(super) fn know(&mut self, newest: i32) {
-        for node in self.newest + 1..=newest {
-            for lane in 0..LANES {
-                self.lanes.entry((node, lane)).or_insert(0);
-            }
-        }
-        self.newest = self.newest.max(newest);
-    }
-}
 
 /// Somebody who waits until the copy holds all that was written before.
 pub(super) struct Waiter {
     /// The records that the waiter has written, for the cache.
     seen: Vec<Seen>,
+    /// The batch that the waiter has written, and which the copy must have.
+    written: Option<LastSeq>,
     /// The copy, which is empty, must be filled first: rows were loaded that are not in the feed.
     fill: bool,
     done: oneshot::Sender<Result<(), StoreError>>,
     since: Instant,
 }
 
-/// Who is told when the wait is over.
-pub(super) type Told = oneshot::Receiver<Result<(), StoreError>>;
+/// Where the waiter learns that the wait is over.
+pub(super) type Over = oneshot::Receiver<Result<(), StoreError>>;
 
 impl Waiter {
-    pub(super) fn new(seen: Vec<Seen>) -> (Waiter, Told) {
-        let (done, told) = oneshot::channel();
-        (Waiter { seen, fill: false, done, since: Instant::now() }, told)
+    pub(super) fn new() -> (Waiter, Over) {
+        let (done, over) = oneshot::channel();
+        let since = Instant::now();
+        (Waiter { seen: Vec::new(), written: None, fill: false, done, since }, over)
     }
 
-    pub(super) fn for_a_filled_copy() -> (Waiter, Told) {
-        let (waiter, told) = Waiter::new(Vec::new());
-        (Waiter { fill: true, ..waiter }, told)
+    pub(super) fn for_own_batch(seen: Vec<Seen>, written: Option<LastSeq>) -> (Waiter, Over) {
+        let (waiter, over) = Waiter::new();
+        (Waiter { seen, written, ..waiter }, over)
+    }
+
+    pub(super) fn for_a_filled_copy() -> (Waiter, Over) {
+        let (waiter, over) = Waiter::new();
+        (Waiter { fill: true, ..waiter }, over)
     }
 }
 
 pub(super) struct Follower {
     pub(super) inner: Arc<Inner>,
     pub(super) connection: Connection,
-    pub(super) schema: String,
-    pub(super) node: i32,
+    pub(super) postgres: Postgres,
+    pub(super) node: Node,
     pub(super) heads: Heads,
 }
 
@@ -93,16 +81,27 @@ enum Behind {
     Useless(String),
 }
 
+impl From<Failed> for Behind {
+    fn from(failed: Failed) -> Behind {
+        match failed {
+            Failed::Refused(state, why) if state.code() == "SV002" => Behind::Useless(why),
+            Failed::NotSent(why) | Failed::Refused(_, why) | Failed::Unknown(why) => {
+                Behind::Unreachable(why)
+            }
+        }
+    }
+}
+
 impl Follower {
     /// Follows the feed until nobody can wait any more.
     pub(super) async fn follow(mut self, mut waiters: mpsc::UnboundedReceiver<Waiter>) {
         let mut waiting: Vec<Waiter> = Vec::new();
-        let (mut beat, mut trimmed) = (Instant::now(), Instant::now());
+        let mut forgot = Instant::now();
         loop {
             if waiting.is_empty() {
                 match timeout(LOOKS_EVERY, waiters.recv()).await {
                     Ok(Some(first)) => waiting.push(first),
-                    Ok(None) => break,
+                    Ok(None) => return,
                     Err(_) => {}
                 }
             }
@@ -112,77 +111,66 @@ impl Follower {
             let fill = waiting.iter_mut().any(|waiter| std::mem::take(&mut waiter.fill));
             let seen = waiting.iter_mut().flat_map(|waiter| std::mem::take(&mut waiter.seen));
             let seen = seen.map(|seen| (seen.row, seen.cached)).collect();
-            let done = if fill { self.fill().await } else { self.look(seen).await };
-            match done {
+            let looked = if fill { self.fill().await } else { self.look(seen).await };
+            match looked.and_then(|()| self.has_own_batches(&waiting)) {
                 Ok(()) => {
                     self.inner.vitals.answers();
                     waiting.drain(..).for_each(|waiter| drop(waiter.done.send(Ok(()))));
                 }
                 Err(Behind::Unreachable(why)) => {
-                    self.inner.vitals.does_not_answer(&why);
-                    give_up(&mut waiting, PATIENCE, &why);
+                    let silent = self.inner.vitals.does_not_answer(&why);
+                    let patience = if silent > PATIENCE { Duration::ZERO } else { PATIENCE };
+                    give_up(&mut waiting, patience, &why);
                     pause().await;
                     continue;
                 }
                 Err(Behind::Useless(why)) => {
                     self.inner.vitals.needs_new_copy(&why);
                     give_up(&mut waiting, Duration::ZERO, &why);
-                    break;
+                    return;
                 }
             }
-            if beat.elapsed() > BEATS_EVERY {
-                beat = Instant::now();
-                self.beat().await;
-            }
-            if trimmed.elapsed() > TRIMS_EVERY {
-                trimmed = Instant::now();
-                self.trim().await;
+            if forgot.elapsed() > FORGETS_EVERY {
+                forgot = Instant::now();
+                self.forget().await;
             }
         }
-        let _ = self
-            .connection
-            .query(
-                "update {schema}.nodes set until = now() where id = $1",
-                &[(&self.node, Type::INT4)],
-            )
-            .await;
     }
 
     /// Fills the copy with all rows.
     async fn fill(&mut self) -> Result<(), Behind> {
-        let filled = fill::copy(&self.inner, &mut self.connection, &self.schema).await;
+        let filled = fill::copy(&self.inner, &mut self.connection, &self.postgres).await;
         self.heads = filled.map_err(|e| Behind::Useless(e.to_string()))?;
         Ok(())
     }
 
+    /// A batch that was written and is not in the feed was written on another server: for a while after a
+    /// failover, the old one may answer too. The next look opens a new connection.
+    fn has_own_batches(&mut self, waiting: &[Waiter]) -> Result<(), Behind> {
+        let mut written = waiting.iter().filter_map(|waiter| waiter.written);
+        if written.all(|batch| self.heads.has(batch)) {
+            return Ok(());
+        }
+        self.connection.close();
+        Err(Behind::Unreachable("the server that answers is not the one that writes".into()))
+    }
+
     /// Brings the copy up to date.
     async fn look(&mut self, mut seen: HashMap<Vec<u8>, Option<Cached>>) -> Result<(), Behind> {
-        let rows = self.ask().await.map_err(|e| match e {
-            Failed::NotSent(why) | Failed::Refused(_, why) | Failed::Unknown(why) => {
-                Behind::Unreachable(why)
-            }
-        })?;
+        let rows = self.ask().await?;
         let (mut writes, mut entered, mut is_known) = (Writes::new(), Vec::new(), false);
+        let mut heads = self.heads.clone();
         for row in rows {
-            match News::read(&row).map_err(|e| Behind::Unreachable(e.to_string()))? {
+            match News::read(&row).map_err(|e| Behind::Useless(e.to_string()))? {
                 News::Known => is_known = true,
                 News::Lane { node, lane, first, last } => {
-                    self.heads.know(node);
-                    let head = self.heads.lanes.entry((node, lane)).or_insert(0);
-                    if first != *head + 1 {
-                        return Err(Behind::Useless(format!(
-                            "the changes {} to {} of node {node} are missing",
-                            *head + 1,
-                            first - 1
-                        )));
-                    }
-                    *head = last;
+                    let read = heads.advance(node, lane, first, last);
+                    read.map_err(Behind::Useless)?;
                 }
                 News::Row { key, value } => {
                     let cached = seen.remove(&key).flatten().filter(|cached| {
-                        value
-                            .as_deref()
-                            .is_some_and(|row| version_of(Some(row)) == cached.record.version())
+                        let version = value.as_deref().map(|row| version_of(Some(row)));
+                        version == Some(cached.record.version())
                     });
                     entered.push(Seen { row: key.clone(), cached });
                     writes.insert(key, value);
@@ -192,51 +180,34 @@ impl Follower {
         if !is_known {
             return Err(Behind::Useless(GIVEN_UP.into()));
         }
-        if writes.is_empty() {
-            return Ok(());
+        if !writes.is_empty() {
+            self.inner.enter(writes, entered).map_err(|e| Behind::Useless(e.to_string()))?;
         }
-        self.inner.enter(writes, entered).map_err(|e| Behind::Useless(e.to_string()))
+        self.heads = heads;
+        Ok(())
     }
 
     async fn ask(&mut self) -> Result<Vec<Row>, Failed> {
-        let nodes: Vec<i32> = self.heads.lanes.keys().map(|(node, _)| *node).collect();
-        let lanes: Vec<i16> = self.heads.lanes.keys().map(|(_, lane)| *lane).collect();
-        let seqs: Vec<i64> = self.heads.lanes.values().copied().collect();
-        let sql =
-            "select node, lane, first, last, key, value from {schema}.news($1, $2, $3, $4, $5)";
-        self.connection
-            .query(
-                sql,
-                &[
-                    (&self.node, Type::INT4),
-                    (&nodes, Type::INT4_ARRAY),
-                    (&lanes, Type::INT2_ARRAY),
-                    (&seqs, Type::INT8_ARRAY),
-                    (&self.heads.newest, Type::INT4),
-                ],
-            )
-            .await
+        let columns = self.heads.columns();
+        let params: [(&(dyn ToSql + Sync), Type); 7] = [
+            (&self.node.id, Type::INT4),
+            (&self.node.token, Type::TEXT),
+            (&columns.nodes, Type::INT4_ARRAY),
+            (&columns.lanes, Type::INT2_ARRAY),
+            (&columns.seqs, Type::INT8_ARRAY),
+            (&columns.marks, Type::INT8_ARRAY),
+            (&self.heads.newest, Type::INT4),
+        ];
+        let sql = "select node, lane, first_seq, last_seq, last_mark, key, value
+            from {schema}.news($1, $2, $3, $4, $5, $6, $7)";
+        self.connection.query(sql, &params).await
     }
 
-    /// Says that this node lives.
-    async fn beat(&mut self) {
-        let sql = "update {schema}.nodes set until = now() + interval '6 seconds' where id = $1";
-        if let Err(e) = self.connection.query(sql, &[(&self.node, Type::INT4)]).await {
-            tracing::debug!(error = ?e, "the node could not say that it lives");
-        }
-    }
-
-    /// Removes what no node needs, and forgets the lanes of nodes that are no longer listed.
-    async fn trim(&mut self) {
-        let trimmed =
-            self.connection.query(&format!("select {{schema}}.trim('{KEPT}')"), &[]).await;
-        if let Err(e) = trimmed {
-            tracing::debug!(error = ?e, "old changes could not be removed");
-        }
-        if let Ok(rows) = self.connection.query("select id from {schema}.nodes", &[]).await {
-            let known: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
-            let newest = self.heads.newest;
-            self.heads.lanes.retain(|(node, _), _| known.contains(node) || *node == newest);
+    /// Forgets the lanes of nodes that were given up: their batches are removed some minutes later.
+    async fn forget(&mut self) {
+        let sql = "select id from {schema}.nodes where token is not null";
+        if let Ok(rows) = self.connection.query(sql, &[]).await {
+            self.heads.keep(&rows.iter().map(|row| row.get(0)).collect::<Vec<i32>>());
         }
     }
 }
@@ -254,7 +225,7 @@ fn give_up(waiting: &mut Vec<Waiter>, longest: Duration, why: &str) {
 /// One line of the function `news`.
 enum News {
     Known,
-    Lane { node: i32, lane: i16, first: i64, last: i64 },
+    Lane { node: i32, lane: i16, first: i64, last: Head },
     Row { key: Vec<u8>, value: Option<Vec<u8>> },
 }
 
@@ -268,8 +239,8 @@ impl News {
             Some(lane) => Ok(News::Lane {
                 node: row.try_get("node")?,
                 lane,
-                first: row.try_get("first")?,
-                last: row.try_get("last")?,
+                first: row.try_get("first_seq")?,
+                last: Head { seq: row.try_get("last_seq")?, mark: row.try_get("last_mark")? },
             }),
         }
     }

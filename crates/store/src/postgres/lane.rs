@@ -1,7 +1,15 @@
 //! A lane: one connection on which batches are written one after the other, each with a number.
 
-use super::connection::{Connection, Failed, pause};
-use crate::{StoreError, batch::Reads, keys, record::version_of, rows::Writes};
+use super::{
+    connection::{Connection, Failed, pause},
+    schema::Node,
+};
+use crate::{
+    StoreError,
+    batch::{Reads, stamp},
+    keys,
+    rows::Writes,
+};
 use std::time::{Duration, Instant};
 use tokio_postgres::{
     error::SqlState,
@@ -13,7 +21,7 @@ const SETTLES: Duration = Duration::from_secs(10);
 
 pub(super) struct Lane {
     connection: Connection,
-    node: i32,
+    node: Node,
     number: i16,
     /// The number of the last batch that was written or given up.
     last: i64,
@@ -21,9 +29,18 @@ pub(super) struct Lane {
     in_doubt: Option<i64>,
 }
 
+/// A batch of a lane, by its number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastSeq {
+    pub(super) node: i32,
+    pub(super) lane: i16,
+    pub(super) seq: i64,
+}
+
 /// What became of a batch.
 pub(super) enum Written {
-    Whole,
+    /// All of it. Where rows were written, the number of the batch that the copy must have.
+    Whole(Option<LastSeq>),
     /// What it depends on is not so, and nothing was written.
     Conflict,
     /// The database has given up this node.
@@ -31,7 +48,7 @@ pub(super) enum Written {
 }
 
 impl Lane {
-    pub(super) fn new(connection: Connection, node: i32, number: i16) -> Lane {
+    pub(super) fn new(connection: Connection, node: Node, number: i16) -> Lane {
         Lane { connection, node, number, last: 0, in_doubt: None }
     }
 
@@ -45,26 +62,35 @@ impl Lane {
                 Ok(false) => return Ok(Written::Conflict),
                 Ok(true) => {
                     // Without a row there is no entry in the feed, and the number is free.
-                    self.last = if batch.writes_nothing() { self.last } else { seq };
-                    return Ok(Written::Whole);
+                    if batch.writes_nothing() {
+                        return Ok(Written::Whole(None));
+                    }
+                    self.last = seq;
+                    return Ok(self.whole());
                 }
                 Err(Failed::Refused(state, why)) => return refused(&state, why),
-                Err(Failed::NotSent(why)) => {
+                Err(Failed::Unknown(why)) if !batch.writes_nothing() => {
+                    tracing::warn!(why, "no answer to a batch of changes: looking for it");
+                    self.in_doubt = Some(seq);
+                    if self.settle(seq, begun).await? {
+                        return Ok(self.whole());
+                    }
+                    if begun.elapsed() > SETTLES {
+                        return Err(StoreError::Unreachable(why));
+                    }
+                }
+                Err(Failed::NotSent(why) | Failed::Unknown(why)) => {
                     if begun.elapsed() > SETTLES {
                         return Err(StoreError::Unreachable(why));
                     }
                     pause().await;
                 }
-                Err(Failed::Unknown(_)) if batch.writes_nothing() => {}
-                Err(Failed::Unknown(why)) => {
-                    tracing::warn!(why, "no answer to a batch of changes: looking for it");
-                    self.in_doubt = Some(seq);
-                    if self.settle(seq, begun).await? {
-                        return Ok(Written::Whole);
-                    }
-                }
             }
         }
+    }
+
+    fn whole(&self) -> Written {
+        Written::Whole(Some(LastSeq { node: self.node.id, lane: self.number, seq: self.last }))
     }
 
     /// Learns what became of a batch whose callers were told that it is uncertain.
@@ -79,9 +105,13 @@ impl Lane {
     /// Whether the batch of this number was written. If it was not, it never will be.
     async fn settle(&mut self, seq: i64, begun: Instant) -> Result<bool, StoreError> {
         loop {
-            let of: [(&(dyn ToSql + Sync), Type); 3] =
-                [(&self.node, Type::INT4), (&self.number, Type::INT2), (&seq, Type::INT8)];
-            let asked = self.connection.query("select {schema}.settle($1, $2, $3)", &of);
+            let of: [(&(dyn ToSql + Sync), Type); 4] = [
+                (&self.node.id, Type::INT4),
+                (&self.node.token, Type::TEXT),
+                (&self.number, Type::INT2),
+                (&seq, Type::INT8),
+            ];
+            let asked = self.connection.query("select {schema}.settle($1, $2, $3, $4)", &of);
             let why = match asked.await {
                 Ok(rows) => {
                     let written = rows.first().is_some_and(|row| row.get(0));
@@ -103,19 +133,20 @@ impl Lane {
         let rows = self
             .connection
             .query(
-                "select {schema}.apply_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                "select {schema}.apply_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
                 &[
-                    (&self.node, Type::INT4),
+                    (&self.node.id, Type::INT4),
+                    (&self.node.token, Type::TEXT),
                     (&self.number, Type::INT2),
                     (&seq, Type::INT8),
                     (&read.keys, Type::BYTEA_ARRAY),
-                    (&read.versions, Type::INT8_ARRAY),
+                    (&read.stamps, Type::INT8_ARRAY),
                     (&read.written, Type::BOOL_ARRAY),
                     (absent, Type::BYTEA_ARRAY),
                     (&set.keys, Type::BYTEA_ARRAY),
-                    (&set.versions, Type::INT8_ARRAY),
+                    (&set.stamps, Type::INT8_ARRAY),
                     (&set.values, Type::BYTEA_ARRAY),
-                    (&set.hows, Type::INT2_ARRAY),
+                    (&set.known, Type::INT2_ARRAY),
                     (gone, Type::BYTEA_ARRAY),
                 ],
             )
@@ -130,7 +161,6 @@ fn refused(state: &SqlState, why: String) -> Result<Written, StoreError> {
         SqlState::UNIQUE_VIOLATION,
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
-        SqlState::LOCK_NOT_AVAILABLE,
     ];
     if of_others.contains(state) {
         return Ok(Written::Conflict);
@@ -139,10 +169,7 @@ fn refused(state: &SqlState, why: String) -> Result<Written, StoreError> {
         return Ok(Written::Forgotten);
     }
     tracing::error!(why, "the database refused a batch of changes");
-    Err(match Failed::Refused(state.clone(), why).told() {
-        StoreError::Io(why) => StoreError::Busy(why),
-        other => other,
-    })
+    Err(Failed::Refused(state.clone(), why).told())
 }
 
 /// A batch as the function `apply_batch` takes it. See `schema.sql`.
@@ -157,16 +184,16 @@ pub(super) struct Rowset {
 #[derive(Default)]
 struct Read {
     keys: Vec<Vec<u8>>,
-    versions: Vec<i64>,
+    stamps: Vec<i64>,
     written: Vec<bool>,
 }
 
 #[derive(Default)]
 struct Set {
     keys: Vec<Vec<u8>>,
-    versions: Vec<i64>,
+    stamps: Vec<i64>,
     values: Vec<Vec<u8>>,
-    hows: Vec<i16>,
+    known: Vec<i16>,
 }
 
 impl Rowset {
@@ -174,12 +201,13 @@ impl Rowset {
         let mut set = Rowset::default();
         let mut reads: Vec<_> = reads.into_iter().collect();
         reads.sort_unstable();
-        let how = |key: &[u8]| {
-            let found = reads.binary_search_by(|(read, _)| read.as_slice().cmp(key));
-            found
-                .ok()
-                .and_then(|at| reads.get(at))
-                .map_or(0, |(_, version)| 1 + i16::from(*version > 0))
+        let known = |key: &[u8]| {
+            let found = reads.binary_search_by(|(read, _)| read.as_slice().cmp(key)).ok();
+            match found.and_then(|at| reads.get(at)) {
+                None => Known::Nothing,
+                Some((_, 0)) => Known::Absent,
+                Some(_) => Known::There,
+            }
         };
         let is_written: Vec<_> = reads.iter().map(|(key, _)| writes.contains_key(key)).collect();
         let mut writes: Vec<_> = writes.into_iter().collect();
@@ -187,22 +215,21 @@ impl Rowset {
         for (key, value) in writes {
             match value {
                 Some(value) => {
-                    set.set.hows.push(how(&key));
-                    set.set.versions.push(version(&key, &value));
+                    set.set.known.push(known(&key) as i16);
+                    set.set.stamps.push(stamp_of(&key, &value));
                     set.set.keys.push(key);
                     set.set.values.push(value);
                 }
                 None => set.gone.push(key),
             }
         }
-        for ((key, version), written) in reads.into_iter().zip(is_written) {
-            match i64::try_from(version) {
-                Ok(0) => set.absent.push(key),
-                version => {
-                    set.read.keys.push(key);
-                    set.read.versions.push(version.unwrap_or(i64::MAX));
-                    set.read.written.push(written);
-                }
+        for ((key, stamp), written) in reads.into_iter().zip(is_written) {
+            if stamp == 0 {
+                set.absent.push(key);
+            } else {
+                set.read.keys.push(key);
+                set.read.stamps.push(stamp);
+                set.read.written.push(written);
             }
         }
         set
@@ -218,13 +245,15 @@ impl Rowset {
     }
 }
 
-/// The version of a row: that of a record, 1 for a claim, 0 for an index entry.
-pub(super) fn version(key: &[u8], value: &[u8]) -> i64 {
-    if keys::is_of_index(key) {
-        0
-    } else if keys::is_of_claims(key) {
-        1
-    } else {
-        i64::try_from(version_of(Some(value))).unwrap_or(i64::MAX)
-    }
+/// What is known of a row that is set, before the batch.
+#[derive(Clone, Copy)]
+enum Known {
+    Nothing = 0,
+    Absent = 1,
+    There = 2,
+}
+
+/// The stamp of a row; 0 for an index entry, which nobody depends on.
+pub(super) fn stamp_of(key: &[u8], value: &[u8]) -> i64 {
+    if keys::is_of_index(key) { 0 } else { stamp(Some(value)) }
 }

@@ -8,30 +8,25 @@ mod address;
 mod connection;
 mod fill;
 mod follower;
+mod heads;
+mod heart;
 mod lane;
+mod planner;
 mod schema;
 
 pub use address::Postgres;
 
-use crate::{Inner, StoreError, batch::Batch, committer::Job, io, join, rows::Writes};
+use crate::{Inner, StoreError, committer::Job, io, join, rows::Writes};
 use connection::Connection;
-use follower::{Follower, GIVEN_UP, LANES, Told, Waiter};
-use futures_util::{StreamExt, stream::FuturesUnordered};
-use lane::{Lane, Rowset, Written};
+use follower::{Follower, Over, Waiter};
+use heads::LANES;
+use lane::Lane;
+use planner::Planner;
 use std::{
-    collections::{HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
     thread,
-    time::Instant,
 };
-use tokio::sync::mpsc;
-
-/// Changes of one batch at most: more make the first caller wait for the last.
-const LARGEST_BATCH: usize = 256;
-/// Bytes of one batch. One change may be larger.
-const LARGEST_BATCH_BYTES: u64 = 4 << 20;
-/// How often a change is planned anew because another node was faster. Each time, another node went on.
-const MOST_TRIES: u32 = 64;
+use tokio::sync::{mpsc, watch};
 
 /// How many processes may use one store at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,23 +55,16 @@ impl Database {
     ) -> Result<Database, StoreError> {
         let (jobs, incoming) = mpsc::unbounded_channel();
         let (waiters, waiting) = mpsc::unbounded_channel();
-        let (ready, told) = std_mpsc::channel();
+        let (ready, told) = std_mpsc::sync_channel(1);
         let (address, fences, kept) = (postgres.clone(), waiters.clone(), inner.clone());
         let run = move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(e) => return drop(ready.send(Err(io(e)))),
             };
-            runtime.block_on(async {
-                match begin(&address, nodes, inner.clone()).await {
-                    Err(e) => drop(ready.send(Err(e))),
-                    Ok((lanes, follower)) => {
-                        let _ = ready.send(Ok(()));
-                        let planner = Planner { inner, fences, lanes, waiting: VecDeque::new() };
-                        tokio::join!(planner.run(incoming), follower.follow(waiting));
-                    }
-                }
-            });
+            let mut ending = Ending(&inner, false);
+            runtime.block_on(serve(&address, nodes, &inner, ready, (fences, incoming, waiting)));
+            ending.1 = true;
         };
         let thread = thread::Builder::new().name("database".into()).spawn(run).map_err(io)?;
         told.recv().map_err(|_| io("the thread of the database ended"))??;
@@ -103,13 +91,13 @@ impl Database {
 
     /// Returns when the copy has everything that was acknowledged before this call, by any node.
     pub(crate) async fn fence(&self) -> Result<(), StoreError> {
-        self.wait(Waiter::new(Vec::new())).await
+        self.wait(Waiter::new()).await
     }
 
-    async fn wait(&self, (waiter, told): (Waiter, Told)) -> Result<(), StoreError> {
+    async fn wait(&self, (waiter, over): (Waiter, Over)) -> Result<(), StoreError> {
         let waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner).clone();
         waiters.and_then(|waiters| waiters.send(waiter).ok()).ok_or_else(|| self.closed())?;
-        told.await.map_err(|_| self.closed())?
+        over.await.map_err(|_| self.closed())?
     }
 
     /// Puts rows into the empty database and into the copy, all or none.
@@ -122,7 +110,7 @@ impl Database {
                 tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io)?;
             runtime.block_on(async {
                 let mut connection = Connection::new(&self.postgres);
-                fill::load(&mut connection, &self.postgres.schema, chunks).await?;
+                fill::load(&mut connection, &self.postgres, chunks).await?;
                 self.wait(Waiter::for_a_filled_copy()).await
             })
         };
@@ -147,186 +135,52 @@ impl Drop for Database {
     }
 }
 
-async fn begin(
+/// Marks the store as broken when the thread ends by a panic. The flag says that it did not.
+struct Ending<'a>(&'a Inner, bool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.vitals.needs_new_copy("the thread that speaks with the database failed");
+        }
+    }
+}
+
+type Channels =
+    (mpsc::UnboundedSender<Waiter>, mpsc::UnboundedReceiver<Job>, mpsc::UnboundedReceiver<Waiter>);
+
+/// Speaks with the database until the store is closed. Tells when the copy is filled, or why it is not.
+async fn serve(
     postgres: &Postgres,
     nodes: Nodes,
-    inner: Arc<Inner>,
-) -> Result<(Vec<Lane>, Follower), StoreError> {
+    inner: &Arc<Inner>,
+    ready: std_mpsc::SyncSender<Result<(), StoreError>>,
+    (fences, incoming, waiting): Channels,
+) {
     let mut connection = Connection::new(postgres);
-    schema::prepare(&mut connection, &postgres.schema).await?;
-    let node = schema::register(&mut connection, nodes).await?;
-    let heads = fill::copy(&inner, &mut connection, &postgres.schema).await?;
-    let lanes = (0..LANES).map(|number| Lane::new(Connection::new(postgres), node, number));
-    let lanes = lanes.collect();
-    Ok((lanes, Follower { inner, connection, schema: postgres.schema.clone(), node, heads }))
-}
-
-/// A change that waits, and how often it was planned in vain.
-struct Waiting {
-    job: Job,
-    tries: u32,
-}
-
-/// Plans batches and gives them to lanes that are free.
-struct Planner {
-    inner: Arc<Inner>,
-    fences: mpsc::UnboundedSender<Waiter>,
-    lanes: Vec<Lane>,
-    waiting: VecDeque<Waiting>,
-}
-
-/// What a lane gives back when its batch has ended.
-struct Ended {
-    lane: Lane,
-    /// The keys that no other batch could use meanwhile.
-    touched: HashSet<Vec<u8>>,
-    /// The changes that must be planned anew.
-    again: Vec<Waiting>,
-}
-
-impl Planner {
-    async fn run(mut self, mut incoming: mpsc::UnboundedReceiver<Job>) {
-        let (mut under_way, mut busy, mut open) = (FuturesUnordered::new(), HashSet::new(), true);
-        while open || !self.waiting.is_empty() || !under_way.is_empty() {
-            tokio::select! {
-                job = incoming.recv(), if open => match job {
-                    Some(job) => self.waiting.push_back(Waiting { job, tries: 0 }),
-                    None => open = false,
-                },
-                Some(Ended { lane, touched, again }) = under_way.next() => {
-                    self.lanes.push(lane);
-                    busy.retain(|key| !touched.contains(key));
-                    again.into_iter().rev().for_each(|job| self.waiting.push_front(job));
-                }
-            }
-            while let Ok(job) = incoming.try_recv() {
-                self.waiting.push_back(Waiting { job, tries: 0 });
-            }
-            while let Some(lane) = self.lanes.pop() {
-                let (taken, touched) = self.take(&busy);
-                if taken.is_empty() {
-                    self.lanes.push(lane);
-                    break;
-                }
-                busy.extend(touched.iter().cloned());
-                under_way.push(self.write(lane, taken, touched));
-            }
-        }
-    }
-
-    /// Takes the changes of the next batch: those that share no row with a batch under way or with a change
-    /// before them that must wait.
-    fn take(&mut self, busy: &HashSet<Vec<u8>>) -> (Vec<Waiting>, HashSet<Vec<u8>>) {
-        let (mut taken, mut touched, mut bytes) = (Vec::new(), HashSet::new(), 0);
-        let (mut left, mut blocked) = (VecDeque::new(), HashSet::new());
-        while let Some(next) = self.waiting.pop_front() {
-            if taken.len() == LARGEST_BATCH || bytes >= LARGEST_BATCH_BYTES {
-                self.waiting.push_front(next);
-                break;
-            }
-            let keys: Vec<_> = next.job.change.touches().collect();
-            if keys.iter().any(|key| busy.contains(key) || blocked.contains(key)) {
-                blocked.extend(keys);
-                left.push_back(next);
-            } else {
-                bytes += next.job.change.bytes();
-                touched.extend(keys);
-                taken.push(next);
-            }
-        }
-        left.into_iter().rev().for_each(|job| self.waiting.push_front(job));
-        (taken, touched)
-    }
-
-    /// Plans a batch at once, and writes it on a lane.
-    fn write(
-        &self,
-        mut lane: Lane,
-        taken: Vec<Waiting>,
-        touched: HashSet<Vec<u8>>,
-    ) -> impl Future<Output = Ended> + use<> {
-        let inner = self.inner.clone();
-        let fences = self.fences.clone();
-        let begun = Instant::now();
-        let checked = inner.vitals.check();
-        let mut batch = Batch::with_reads(&inner);
-        let verdicts: Vec<_> = taken
-            .iter()
-            .map(|waiting| checked.clone().and_then(|()| batch.add(waiting.job.change.clone())))
-            .collect();
-        let (writes, seen, reads) = batch.into_parts();
-        let rows = Rowset::new(writes, reads);
-        async move {
-            let ended = |lane, again| Ended { lane, touched, again };
-            if rows.is_empty() {
-                answer(&inner, taken, verdicts);
-                return ended(lane, Vec::new());
-            }
-            let written = lane.write(&rows).await;
-            match written {
-                Ok(written @ (Written::Whole | Written::Conflict)) => {
-                    let (waiter, told) = Waiter::new(seen);
-                    let _ = fences.send(waiter);
-                    let fenced = told.await.unwrap_or(Ok(()));
-                    if matches!(written, Written::Conflict) {
-                        let (again, taken, verdicts) = sort_out(taken, verdicts, &fenced);
-                        answer(&inner, taken, verdicts);
-                        return ended(lane, again);
-                    }
-                    inner.vitals.took(begun.elapsed());
-                    match fenced {
-                        Ok(()) => answer(&inner, taken, verdicts),
-                        // It is written, but the caller would not see it.
-                        Err(e) => refuse(&inner, taken, verdicts, &io(e)),
-                    }
-                }
-                Ok(Written::Forgotten) => {
-                    inner.vitals.needs_new_copy(GIVEN_UP);
-                    refuse(&inner, taken, verdicts, &StoreError::Busy(GIVEN_UP.into()));
-                }
-                Err(e) => refuse(&inner, taken, verdicts, &e),
-            }
-            ended(lane, Vec::new())
-        }
-    }
-}
-
-type Verdicts = Vec<Result<(), StoreError>>;
-
-/// After a conflict: the changes that are planned anew, and those that have their verdict.
-fn sort_out(
-    taken: Vec<Waiting>,
-    verdicts: Verdicts,
-    fenced: &Result<(), StoreError>,
-) -> (Vec<Waiting>, Vec<Waiting>, Verdicts) {
-    let (mut again, mut over, mut told) = (Vec::new(), Vec::new(), Vec::new());
-    for (mut waiting, verdict) in taken.into_iter().zip(verdicts) {
-        waiting.tries += 1;
-        let verdict = match (verdict, fenced) {
-            (Err(refused), _) => Err(refused),
-            (Ok(()), Err(e)) => Err(e.clone()),
-            (Ok(()), Ok(())) if waiting.tries < MOST_TRIES => {
-                again.push(waiting);
-                continue;
-            }
-            (Ok(()), Ok(())) => Err(StoreError::Busy("other nodes change the same records".into())),
+    let node = async {
+        schema::prepare(&mut connection, postgres).await?;
+        schema::register(&mut connection, nodes).await
+    };
+    let node = match node.await {
+        Ok(node) => node,
+        Err(e) => return drop(ready.send(Err(e))),
+    };
+    let (end, ended) = watch::channel(());
+    let heart = heart::beat(inner.clone(), postgres.clone(), node.clone(), ended);
+    let work = async {
+        // When this is dropped, the heart stands still.
+        let _end = end;
+        let heads = match fill::copy(inner, &mut connection, postgres).await {
+            Ok(heads) => heads,
+            Err(e) => return drop(ready.send(Err(e))),
         };
-        over.push(waiting);
-        told.push(verdict);
-    }
-    (again, over, told)
-}
-
-fn refuse(inner: &Inner, taken: Vec<Waiting>, verdicts: Verdicts, why: &StoreError) {
-    let verdicts = verdicts.into_iter().map(|verdict| verdict.and(Err(why.clone()))).collect();
-    answer(inner, taken, verdicts);
-}
-
-fn answer(inner: &Inner, taken: Vec<Waiting>, verdicts: Verdicts) {
-    inner.vitals.dequeue(taken.len() as u64);
-    for (Waiting { job, .. }, verdict) in taken.into_iter().zip(verdicts) {
-        if let Some(done) = job.done {
-            let _ = done.send(verdict);
-        }
-    }
+        let _ = ready.send(Ok(()));
+        let lane = |number| Lane::new(Connection::new(postgres), node.clone(), number);
+        let planner = Planner::new(inner.clone(), fences, (0..LANES).map(lane).collect());
+        let (inner, postgres) = (inner.clone(), postgres.clone());
+        let follower = Follower { inner, connection, postgres, node: node.clone(), heads };
+        tokio::join!(planner.run(incoming), follower.follow(waiting));
+    };
+    tokio::join!(work, heart);
 }

@@ -3,33 +3,48 @@
 create table {schema}.store (
     is_it boolean primary key default true check (is_it),
     format int not null,
-    id uuid not null default gen_random_uuid(),
-    -- The id of the node that started last. Ids rise, and no id comes twice.
+    -- The id of the node that started last. Ids rise.
     last_node int not null default 0
 );
 
--- The rows of `crates/store`: records, index entries and claims. A row of an index has version 0, a claim
--- has version 1, a record has its own.
+-- The rows of `crates/store`: records, index entries and claims. `stamp` differs where the value differs, and
+-- is 0 for an index entry.
 create table {schema}.rows (
     key bytea primary key,
-    version bigint not null,
+    stamp bigint not null,
     value bytea not null
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 -- Compression would cost more than it saves.
 alter table {schema}.rows alter column value set storage external;
 
--- The processes that serve this store. One whose time is over has ended, or cannot reach the database.
+-- The processes that serve this store. One whose time is over has ended, or cannot reach the database. One
+-- without a token was given up. A token never comes twice, while an id may, after a failover that lost it.
 create table {schema}.nodes (
     id int primary key,
+    token text default gen_random_uuid()::text,
     name text not null,
     started timestamptz not null default now(),
     until timestamptz not null
 );
 
--- Gives a process an id that no other has had, and lists it. One that must be alone gets none while another
--- lives, and the name of that one; those that no longer live can write no more.
+-- The keys of the rows that each batch wrote. The batches of a lane of a node are numbered without gaps. A
+-- batch without keys stands for one that was given up. Readers know the batches that they have read by their
+-- marks: a failover may lose a batch, and another one may get its number.
+create table {schema}.feed (
+    node int not null,
+    lane smallint not null,
+    seq bigint not null,
+    mark bigint not null default (random() * 9e15)::bigint,
+    keys bytea[] not null,
+    at timestamptz not null default now(),
+    primary key (node, lane, seq)
+);
+alter table {schema}.feed alter column keys set storage external;
+
+-- Lists a process as a node. One that must be alone is not listed while another lives, and gets the name of
+-- that one; all others are given up.
 create function {schema}.register(the_name text, alone boolean)
-returns table (id int, other text) language plpgsql as $$
+returns table (id int, token text, other text) language plpgsql as $$
 declare
     next int;
     living text;
@@ -38,29 +53,28 @@ begin
     update {schema}.store set last_node = last_node + 1 returning last_node into next;
     if alone then
         select format('%s on %s', n.id, n.name) into living
-        from {schema}.nodes n where n.until > now() limit 1;
+        from {schema}.nodes n where n.token is not null and n.until > now() limit 1;
         if found then
-            return query select null::int, living;
+            return query select null::int, null::text, living;
             return;
         end if;
-        delete from {schema}.nodes;
+        update {schema}.nodes n set token = null where n.token is not null;
     end if;
-    insert into {schema}.nodes (id, name, until) values (next, the_name, now() + interval '6 seconds');
-    return query select next, null::text;
+    return query insert into {schema}.nodes as n (id, name, until)
+        values (next, the_name, now() + interval '6 seconds')
+        returning n.id, n.token, null::text;
 end
 $$;
 
--- The keys of the rows that each batch wrote, in the order of each lane of each node. A batch without keys
--- stands for one that was given up.
-create table {schema}.feed (
-    node int not null,
-    lane smallint not null,
-    seq bigint not null,
-    keys bytea[] not null,
-    at timestamptz not null default now(),
-    primary key (node, lane, seq)
-);
-alter table {schema}.feed alter column keys set storage external;
+-- Says that a node lives for so long. False: it was given up. The standby need not know.
+create function {schema}.beat(the_node int, the_token text, lives interval)
+returns boolean language plpgsql as $$
+begin
+    perform set_config('synchronous_commit', 'local', true);
+    update {schema}.nodes n set until = now() + lives where n.id = the_node and n.token = the_token;
+    return found;
+end
+$$;
 
 -- Writes a batch. False: something that it depends on is not so, and nothing was written. All arrays of
 -- keys are sorted, so that two batches wait for each other in one order.
@@ -68,13 +82,14 @@ alter table {schema}.feed alter column keys set storage external;
 -- Each statement sees what was committed before it. So the first one waits for others and locks, and those
 -- after it see what others have committed meanwhile.
 --
--- `read_*` are the rows that must be there with these versions, and whether the batch writes them.
--- `absent` must not be there. `hows` says of each row what is known: 0 nothing, 1 it is not there, 2 it is.
+-- The rows of `read_keys` must be there with these stamps; `read_written` says which of them the batch
+-- writes. Those of `absent` must not be there. `set_known` says of each row that is set whether it is there:
+-- 0 not known, 1 no, 2 yes.
 create function {schema}.apply_batch(
-    node int, lane smallint, seq bigint,
-    read_keys bytea[], read_versions bigint[], read_written boolean[],
+    the_node int, the_token text, the_lane smallint, the_seq bigint,
+    read_keys bytea[], read_stamps bigint[], read_written boolean[],
     absent bytea[],
-    set_keys bytea[], set_versions bigint[], set_values bytea[], hows smallint[],
+    set_keys bytea[], set_stamps bigint[], set_values bytea[], set_known smallint[],
     gone bytea[]
 ) returns boolean language plpgsql
 -- A plan that was made while the tables were small would go on to read them whole.
@@ -83,19 +98,24 @@ set lock_timeout = '2s' as $$
 declare
     found_rows bigint;
 begin
-    if not exists (select from {schema}.nodes n where n.id = node) then
-        raise exception 'node % is not known any more', node using errcode = 'SV001';
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'the role must have the transaction isolation "read committed"';
+    end if;
+    -- With a lock, so that a node that is given up meanwhile is so after this batch, or has not written it.
+    perform from {schema}.nodes n where n.id = the_node and n.token = the_token for key share;
+    if not found then
+        raise exception 'node % was given up', the_node using errcode = 'SV001';
     end if;
     if cardinality(read_keys) > 0 then
         select count(*) into found_rows
-        from unnest(read_keys, read_versions, read_written) as q(key, version, written)
+        from unnest(read_keys, read_stamps, read_written) as q(key, stamp, written)
         left join lateral (
             select true as locked from {schema}.rows r
-            where q.written and r.key = q.key and r.version = q.version for no key update
+            where q.written and r.key = q.key and r.stamp = q.stamp for no key update
         ) w on true
         left join lateral (
             select true as locked from {schema}.rows r
-            where not q.written and r.key = q.key and r.version = q.version for share
+            where not q.written and r.key = q.key and r.stamp = q.stamp for share
         ) s on true
         where coalesce(w.locked, s.locked);
         if found_rows <> cardinality(read_keys) then
@@ -109,78 +129,113 @@ begin
     ) then
         return false;
     end if;
-    update {schema}.rows r set version = q.version, value = q.value
-    from unnest(set_keys, set_versions, set_values, hows) as q(key, version, value, how)
-    where q.how = 2 and r.key = q.key;
-    insert into {schema}.rows (key, version, value)
-    select q.key, q.version, q.value
-    from unnest(set_keys, set_versions, set_values, hows) as q(key, version, value, how)
-    where q.how = 1;
-    insert into {schema}.rows (key, version, value)
-    select q.key, q.version, q.value
-    from unnest(set_keys, set_versions, set_values, hows) as q(key, version, value, how)
-    where q.how = 0
-    on conflict (key) do update set version = excluded.version, value = excluded.value;
+    update {schema}.rows r set stamp = q.stamp, value = q.value
+    from unnest(set_keys, set_stamps, set_values, set_known) as q(key, stamp, value, known)
+    where q.known = 2 and r.key = q.key;
+    insert into {schema}.rows (key, stamp, value)
+    select q.key, q.stamp, q.value
+    from unnest(set_keys, set_stamps, set_values, set_known) as q(key, stamp, value, known)
+    where q.known = 1;
+    insert into {schema}.rows (key, stamp, value)
+    select q.key, q.stamp, q.value
+    from unnest(set_keys, set_stamps, set_values, set_known) as q(key, stamp, value, known)
+    where q.known = 0
+    on conflict (key) do update set stamp = excluded.stamp, value = excluded.value;
     if cardinality(gone) > 0 then
         delete from {schema}.rows r using unnest(gone) as q(key) where r.key = q.key;
     end if;
     if cardinality(set_keys) + cardinality(gone) > 0 then
-        insert into {schema}.feed (node, lane, seq, keys) values (node, lane, seq, set_keys || gone);
+        insert into {schema}.feed (node, lane, seq, keys)
+        values (the_node, the_lane, the_seq, set_keys || gone);
     end if;
     return true;
 end
 $$;
 
--- Whether a batch of which no answer came was written. If not, it never will be.
-create function {schema}.settle(the_node int, the_lane smallint, the_seq bigint)
+-- Whether a batch of which no answer came was written. If not, it never will be. It writes in both cases, so
+-- that its answer waits for a standby that must have the batch.
+create function {schema}.settle(the_node int, the_token text, the_lane smallint, the_seq bigint)
 returns boolean language plpgsql set lock_timeout = '2s' as $$
+declare
+    is_written boolean;
 begin
-    insert into {schema}.feed (node, lane, seq, keys) values (the_node, the_lane, the_seq, '{}')
-    on conflict do nothing;
-    return (
-        select cardinality(f.keys) > 0 from {schema}.feed f
-        where f.node = the_node and f.lane = the_lane and f.seq = the_seq
-    );
+    perform from {schema}.nodes n where n.id = the_node and n.token = the_token for key share;
+    if not found then
+        raise exception 'node % was given up', the_node using errcode = 'SV001';
+    end if;
+    insert into {schema}.feed as f (node, lane, seq, keys) values (the_node, the_lane, the_seq, '{}')
+    on conflict (node, lane, seq) do update set at = f.at
+    returning cardinality(f.keys) > 0 into is_written;
+    return is_written;
 end
 $$;
 
--- What was written after these heads of lanes, and by nodes after `newest`, as one snapshot: the new heads
--- (with the first number after the old one, so that a gap is seen), and each row that was written, as it is
--- now. One line says that the node that asks is known; none: it is not.
+-- What was written after these heads of lanes, and by nodes after `newest`, as one snapshot: for each lane
+-- its first and last batch after the head, and each row that was written, as it is now. One line without
+-- either says that the node that asks was not given up.
 create function {schema}.news(
-    me int, head_nodes int[], head_lanes smallint[], head_seqs bigint[], newest int
-) returns table (node int, lane smallint, first bigint, last bigint, key bytea, value bytea)
-language plpgsql stable
+    the_node int, the_token text,
+    head_nodes int[], head_lanes smallint[], head_seqs bigint[], head_marks bigint[], newest int
+) returns table (
+    node int, lane smallint, first_seq bigint, last_seq bigint, last_mark bigint, key bytea, value bytea
+) language plpgsql stable
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    behind bigint;
 begin
+    if exists (
+        select from unnest(head_nodes, head_lanes, head_seqs, head_marks) as h(node, lane, seq, mark)
+        where h.seq > 0 and not exists (
+            select from {schema}.feed f
+            where f.node = h.node and f.lane = h.lane and f.seq = h.seq and f.mark = h.mark
+        )
+    ) then
+        raise exception 'the database has lost changes, as a failover does, or the copy is too old'
+            using errcode = 'SV002';
+    end if;
+    select coalesce(sum(1 + cardinality(b.keys)), 0) into behind from (
+        select f.keys from unnest(head_nodes, head_lanes, head_seqs) as h(node, lane, seq), lateral (
+            select f.keys from {schema}.feed f
+            where f.node = h.node and f.lane = h.lane and f.seq > h.seq limit 10001
+        ) f limit 10001
+    ) b;
+    -- Whoever is so far behind fills its copy anew: that is read in parts, and this is not.
+    if behind > 100000 then
+        raise exception 'the copy is too far behind' using errcode = 'SV002';
+    end if;
     return query
     with batches as materialized (
-        select f.node, f.lane, f.seq, f.keys
+        select f.node, f.lane, f.seq, f.mark, f.keys
         from unnest(head_nodes, head_lanes, head_seqs) as h(node, lane, seq), lateral (
             select * from {schema}.feed b where b.node = h.node and b.lane = h.lane and b.seq > h.seq
         ) f
         union all
-        select b.node, b.lane, b.seq, b.keys from {schema}.feed b where b.node > newest
+        select b.node, b.lane, b.seq, b.mark, b.keys from {schema}.feed b where b.node > newest
     )
-    select n.id, null::smallint, null::bigint, null::bigint, null::bytea, null::bytea
-    from {schema}.nodes n where n.id = me
+    select n.id, null::smallint, null::bigint, null::bigint, null::bigint, null::bytea, null::bytea
+    from {schema}.nodes n where n.id = the_node and n.token = the_token
     union all
-    select b.node, b.lane, min(b.seq), max(b.seq), null, null from batches b group by b.node, b.lane
+    select b.node, b.lane, min(b.seq), max(b.seq), (array_agg(b.mark order by b.seq desc))[1], null, null
+    from batches b group by b.node, b.lane
     union all
-    select null, null, null, null, k.key, r.value
+    select null, null, null, null, null, k.key, r.value
     from (select distinct unnest(b.keys) as key from batches b) k
     left join lateral (select w.value from {schema}.rows w where w.key = k.key) r on true;
 end
 $$;
 
--- Removes what no node needs any more: batches that every node has read, and nodes that are long silent.
+-- Gives up nodes that are long silent, and removes what no node needs any more: the batches of nodes that were
+-- given up long ago, and those whose successor is old. So the last batch that a node has read is there until it
+-- is given up. The standby need not wait.
 create function {schema}.trim(kept interval) returns void language plpgsql as $$
 begin
-    delete from {schema}.nodes n where n.until < now() - kept;
-    delete from {schema}.feed f
-    where f.at < now() - kept and not exists (select from {schema}.nodes n where n.id = f.node);
-    delete from {schema}.feed f using (
-        select b.node, b.lane, max(b.seq) as last from {schema}.feed b group by b.node, b.lane
-    ) l where f.node = l.node and f.lane = l.lane and f.seq < l.last and f.at < now() - kept;
+    perform set_config('synchronous_commit', 'local', true);
+    update {schema}.nodes n set token = null where n.until < now() - kept and n.token is not null;
+    delete from {schema}.feed f using {schema}.nodes n
+    where n.id = f.node and n.token is null and n.until < now() - 2 * kept;
+    delete from {schema}.nodes n where n.token is null and n.until < now() - 2 * kept;
+    delete from {schema}.feed f using {schema}.feed successor
+    where successor.node = f.node and successor.lane = f.lane and successor.seq = f.seq + 1
+        and successor.at < now() - 2 * kept;
 end
 $$;
