@@ -1,6 +1,6 @@
 //! PostgreSQL as the truth, and a copy of its rows on this machine, which is read without asking.
 //!
-//! A change is planned on the copy and sent with the versions of all rows that it depends on. The database
+//! A change is planned on the copy and sent with a stamp of each row that it depends on. The database
 //! writes it only if they are still so. The same transaction adds the keys to a feed, and a change is
 //! acknowledged once the copy has it. See `docs/decisions/0024-postgresql-judges.md`.
 
