@@ -98,7 +98,7 @@ fn a_backend_lives_in_real_containers() {
     let secrets = call("svc_getInstanceSecrets", json!({"appId": app})).ok();
     let password = secrets["secrets"]["sql_password"].as_str().unwrap().to_owned();
     assert!(!service.log().contains(&password), "no secret is logged");
-    let store = std::fs::read(service.data().join("store/sled/db")).unwrap();
+    let store = std::fs::read(service.rows().join("sled/db")).unwrap();
     let leaked = store.windows(password.len()).any(|window| window == password.as_bytes());
     assert!(!leaked, "no secret is readable in the store");
     for container in service.objects(Some(id.as_str().unwrap())).iter().take(2) {

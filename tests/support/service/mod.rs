@@ -131,6 +131,11 @@ impl Service {
         self.home.join("data/run")
     }
 
+    /// The folder with the rows of the store, or with their copy.
+    pub fn rows(&self) -> PathBuf {
+        self.data().join(if self.has("SVC_STORE") { "copy" } else { "store" })
+    }
+
     /// The folder for the temporary files of the service.
     fn temporary(&self) -> PathBuf {
         self.home.join("temporary")
