@@ -3,15 +3,15 @@
 use crate::config::storage::DatabaseArgs;
 use actors::records::trees;
 use std::path::Path;
-use store::{Memory, Nodes, Store};
+use store::{Memory, Nodes, Postgres, Store};
 
 /// Opens the store. Makes one where there is none. Fails while another process uses it.
 pub fn open(data: &Path, database: &DatabaseArgs) -> Result<Store, String> {
     let folder = data.join("store");
-    if database.postgres()?.is_none() {
+    let Some(postgres) = database.postgres()? else {
         return Store::open(&folder, &trees(), Memory::default()).map_err(|e| e.to_string());
-    }
-    let store = connect(data, database)?;
+    };
+    let store = connect(data, &postgres)?;
     // An operator who names a database for the first time would see an empty service otherwise.
     if folder.exists() && store.is_empty().map_err(|e| e.to_string())? {
         return Err(format!(
@@ -24,15 +24,14 @@ pub fn open(data: &Path, database: &DatabaseArgs) -> Result<Store, String> {
 }
 
 /// Opens the store in a database, which may be empty. Its copy is in the data directory.
-pub fn connect(data: &Path, database: &DatabaseArgs) -> Result<Store, String> {
-    let postgres = database.postgres()?.ok_or("no database is named")?;
-    Store::connect(&postgres, Nodes::One, &data.join("copy"), &trees(), Memory::default())
+pub fn connect(data: &Path, postgres: &Postgres) -> Result<Store, String> {
+    Store::connect(postgres, Nodes::One, &data.join("copy"), &trees(), Memory::default())
         .map_err(|e| e.to_string())
 }
 
-/// Opens a store that is there. Fails if there is none, and while a server uses it.
+/// Opens a store that is there. Fails if there is nothing, and while a server uses it.
 pub fn open_existing(data: &Path, database: &DatabaseArgs) -> Result<Store, String> {
-    if database.postgres()?.is_none() && !data.join("store").exists() {
+    if !database.is_named() && !data.join("store").exists() {
         return Err(format!(
             "there is no store in {}; name the server's data directory with --data",
             data.display()

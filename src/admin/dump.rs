@@ -9,7 +9,7 @@ use std::{
     io::{BufRead, BufReader, BufWriter, Write},
     path::Path,
 };
-use store::{Memory, Store};
+use store::{Memory, Postgres, Store};
 
 /// Writes the store into one compressed file.
 pub fn backup(file: &Path, place: &Place) -> Result<(), String> {
@@ -48,7 +48,9 @@ pub fn restore(file: &Path, place: &Place) -> Result<(), String> {
     let mut input =
         BufReader::new(GzDecoder::new(BufReader::new(File::open(file).map_err(|e| at(&e))?)));
     let (rows, target) = match place.database.postgres()? {
-        Some(_) => (into_database(&mut input, place)?, "the database".to_owned()),
+        Some(postgres) => {
+            (into_database(&mut input, &place.data, &postgres)?, "the database".to_owned())
+        }
         None => {
             (into_folder(&mut input, &place.data)?, place.data.join("store").display().to_string())
         }
@@ -58,8 +60,12 @@ pub fn restore(file: &Path, place: &Place) -> Result<(), String> {
 }
 
 /// Fills an empty database. An interrupted restore leaves it empty.
-fn into_database(input: &mut (impl BufRead + Send), place: &Place) -> Result<u64, String> {
-    let store = database::connect(&place.data, &place.database)?;
+fn into_database(
+    input: &mut (impl BufRead + Send),
+    data: &Path,
+    postgres: &Postgres,
+) -> Result<u64, String> {
+    let store = database::connect(data, postgres)?;
     let rows = store.load(input).map_err(|e| e.to_string());
     store.close();
     rows

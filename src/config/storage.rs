@@ -18,6 +18,10 @@ pub struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
+    pub fn is_named(&self) -> bool {
+        self.store.is_some() || self.store_file.is_some()
+    }
+
     /// The database, if one is named.
     pub fn postgres(&self) -> Result<Option<Postgres>, String> {
         let read = |file: &PathBuf| {

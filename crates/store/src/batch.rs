@@ -4,7 +4,7 @@
 use crate::{
     Change, Inner, StoreError, cache::Cached, change::Write, keys, record::version_of, rows::Writes,
 };
-use std::{collections::HashMap, sync::PoisonError};
+use std::collections::HashMap;
 
 /// The rows to write, and the records that readers see after the write.
 pub(crate) struct Batch<'a> {
@@ -156,22 +156,5 @@ impl<'a> Batch<'a> {
     /// What it writes, what readers see after that, and what it depends on.
     pub(crate) fn into_parts(self) -> (Writes, Vec<Seen>, Reads) {
         (self.rows, self.seen, self.reads.unwrap_or_default())
-    }
-}
-
-impl Inner {
-    /// Writes rows, and puts the records that were written into the cache. No reader sees one without the
-    /// other.
-    pub(crate) fn enter(&self, rows: Writes, seen: Vec<Seen>) -> Result<(), StoreError> {
-        let _alone = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        if let Err(e) = self.rows.apply(rows) {
-            // A part of the batch may be visible until the store is opened again.
-            self.vitals.tear();
-            return Err(e);
-        }
-        for Seen { row, cached } in seen {
-            self.cache.put(row, cached);
-        }
-        Ok(())
     }
 }

@@ -32,7 +32,12 @@ impl Committer {
         let (queue, jobs) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("committer".into())
-            .spawn(move || run(&inner, room.as_mut(), &jobs))
+            .spawn(move || {
+                let failed = |vitals: &Vitals| {
+                    vitals.break_down("the committer failed; restart the service");
+                };
+                inner.vitals.guard(failed, || run(&inner, room.as_mut(), &jobs));
+            })
             .map_err(io)?;
         Ok(Committer { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
@@ -58,20 +63,7 @@ impl Drop for Committer {
     }
 }
 
-/// Marks the store as broken when the committer's thread ends by a panic. The flag says that the
-/// thread ended because the store was closed.
-struct Ending<'a>(&'a Vitals, bool);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        if !self.1 {
-            self.0.break_down("the committer failed; restart the service");
-        }
-    }
-}
-
 fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
-    let mut ending = Ending(&inner.vitals, false);
     while let Ok(first) = jobs.recv() {
         let mut bytes = first.change.bytes();
         let mut batch = vec![first];
@@ -114,7 +106,6 @@ fn run(inner: &Inner, mut room: Option<&mut Room>, jobs: &mpsc::Receiver<Job>) {
             }
         }
     }
-    ending.1 = true;
 }
 
 fn refuse(jobs: Vec<Job>, why: &StoreError) {

@@ -65,6 +65,7 @@ mod check;
 mod committer;
 mod dump;
 mod error;
+mod inner;
 mod keys;
 mod list;
 mod lock;
@@ -86,24 +87,17 @@ pub use list::List;
 pub use postgres::{Nodes, Postgres};
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
-use cache::{Cache, Cached};
+use cache::Cached;
 use committer::{Committer, Job};
 use error::{io, read_failed};
+use inner::Inner;
 use memory_rows::MemoryRows;
 use postgres::Database;
 use room::Room;
-use rows::{Order, Rows};
+use rows::Order;
 use sled_rows::SledRows;
-use std::{
-    any::Any,
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
-    thread,
-    time::Duration,
-};
+use std::{any::Any, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 use tokio::sync::oneshot;
-use vitals::Vitals;
 use writer::Writer;
 
 /// The first parts of the keys of index entries and unique claims.
@@ -115,20 +109,6 @@ const CLAIMS: &str = "claims";
 pub struct Store {
     inner: Arc<Inner>,
     writer: Writer,
-}
-
-pub(crate) struct Inner {
-    rows: Box<dyn Rows>,
-    /// The names of the kinds of records.
-    kinds: Vec<&'static str>,
-    /// Decoded records under the keys of their rows.
-    cache: Cache,
-    /// The folder of the store, if its rows are on a disk.
-    folder: Option<PathBuf>,
-    /// The committer holds this while rows and cache differ, and readers that miss the cache hold
-    /// it too: else a reader could see a new row first, and then the old one in the cache.
-    view: RwLock<()>,
-    vitals: Vitals,
 }
 
 /// How much memory the store may use.
@@ -360,55 +340,6 @@ impl Store {
     /// Bytes of the store on the disk; 0 if that is not known.
     pub fn size_on_disk(&self) -> u64 {
         self.inner.rows.size()
-    }
-}
-
-impl Inner {
-    fn new(
-        rows: Box<dyn Rows>,
-        folder: Option<&Path>,
-        kinds: &[&'static str],
-        memory: Memory,
-    ) -> Arc<Inner> {
-        Arc::new(Inner {
-            rows,
-            kinds: kinds.to_vec(),
-            cache: Cache::new(memory.records),
-            folder: folder.map(Path::to_owned),
-            view: RwLock::new(()),
-            vitals: Vitals::default(),
-        })
-    }
-
-    /// Refuses a kind that was not named when the store was opened.
-    pub(crate) fn check_kind(&self, name: &str) -> Result<(), StoreError> {
-        // Nearly always the same text, which is found without a look at the letters.
-        let mut kinds = self.kinds.iter();
-        if kinds.any(|kind| std::ptr::eq(*kind, name)) || self.kinds.contains(&name) {
-            return Ok(());
-        }
-        Err(StoreError::Unreadable(format!(
-            "the kind {name} was not named when the store was opened"
-        )))
-    }
-
-    /// The rows, unless a batch was written in part.
-    pub(crate) fn rows(&self) -> Result<&dyn Rows, StoreError> {
-        self.vitals.check_readable().map(|()| &*self.rows)
-    }
-
-    /// Reads a record, and how many bytes it has in the store.
-    fn read<R: Record>(
-        &self,
-        key: &R::Key,
-        row: &[u8],
-    ) -> Result<Option<(Snapshot<R>, usize)>, StoreError> {
-        let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.rows()?.get(row)?;
-        let decode = |bytes: Vec<u8>| {
-            Stored::decode(&key.to_string(), &bytes).map(|stored| (Arc::new(stored), bytes.len()))
-        };
-        bytes.map(decode).transpose()
     }
 }
 

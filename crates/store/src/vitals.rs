@@ -31,6 +31,20 @@ pub(crate) struct Vitals {
     followed: Mutex<Option<Instant>>,
 }
 
+/// Breaks the store when it is dropped, unless the thread has ended as it should.
+struct Guard<'a> {
+    vitals: &'a Vitals,
+    breaks: Option<fn(&Vitals)>,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if let Some(breaks) = self.breaks {
+            breaks(self.vitals);
+        }
+    }
+}
+
 /// Why the store takes no changes until it is opened again.
 #[derive(Clone)]
 struct Broken {
@@ -52,6 +66,10 @@ enum Remedy {
 /// How systems say that a disk has no room, and that a user may have no more of it.
 const FULL: [&str; 2] = ["No space left on device", "quota exceeded"];
 
+fn is_of_full_disk(why: &str) -> bool {
+    FULL.iter().any(|says| why.contains(says))
+}
+
 impl Vitals {
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
@@ -60,8 +78,7 @@ impl Vitals {
     /// Refuses all further changes. After a failed flush it is unknown what is on the disk, so the
     /// service must restart and read it.
     pub(crate) fn break_down(&self, why: &str) {
-        let by_full_disk = FULL.iter().any(|says| why.contains(says));
-        self.break_with(why, if by_full_disk { Remedy::Room } else { Remedy::Unknown });
+        self.break_with(why, if is_of_full_disk(why) { Remedy::Room } else { Remedy::Unknown });
     }
 
     fn break_with(&self, why: &str, remedy: Remedy) {
@@ -72,8 +89,16 @@ impl Vitals {
     /// Refuses everything until the store is opened again, because the copy is not what the database holds.
     pub(crate) fn needs_new_copy(&self, why: &str) {
         tracing::error!(why, "the copy of the database is of no use");
-        self.break_with(why, Remedy::NewCopy);
+        self.break_with(why, if is_of_full_disk(why) { Remedy::Room } else { Remedy::NewCopy });
         self.tear();
+    }
+
+    /// Runs a thread that the store needs. If it panics, `breaks` says what becomes of the store.
+    pub(crate) fn guard<T>(&self, breaks: fn(&Vitals), thread: impl FnOnce() -> T) -> T {
+        let mut guard = Guard { vitals: self, breaks: Some(breaks) };
+        let ended = thread();
+        guard.breaks = None;
+        ended
     }
 
     /// The disk has no room for a change.

@@ -58,13 +58,19 @@ impl Postgres {
         let is_local = hosts.iter().all(is_on_this_machine)
             && addresses.iter().all(std::net::IpAddr::is_loopback)
             && hosts.len() + addresses.len() > 0;
-        config.ssl_mode(match mode.as_deref() {
+        let mode = match mode.as_deref() {
             Some("disable") => SslMode::Disable,
             None if is_local && authority.is_none() => SslMode::Disable,
             None | Some("require" | "verify-ca" | "verify-full") => SslMode::Require,
             Some(_) => return Err(wrong("sslmode is disable, require or verify-full")),
-        });
+        };
+        let tls = match (mode, authority) {
+            (SslMode::Disable, _) => tls(Trust::Nobody)?,
+            (_, Some(file)) => tls(Trust::Authority(Path::new(&file)))?,
+            (_, None) => tls(Trust::System)?,
+        };
         config
+            .ssl_mode(mode)
             .application_name("svc")
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(CONNECTS)
@@ -72,7 +78,7 @@ impl Postgres {
             .keepalives_idle(SILENCE)
             .keepalives_interval(Duration::from_secs(1))
             .keepalives_retries(5);
-        Ok(Postgres { config, tls: tls(authority.as_deref().map(Path::new))?, schema })
+        Ok(Postgres { config, tls, schema })
     }
 
     /// A text of SQL with the schema in its places.
@@ -99,26 +105,36 @@ fn is_on_this_machine(host: &Host) -> bool {
     }
 }
 
-fn tls(authority: Option<&Path>) -> Result<MakeRustlsConnect, StoreError> {
+/// Whose certificates are good.
+enum Trust<'a> {
+    /// No server is asked for one. The certificates of the system are not read.
+    Nobody,
+    /// Those of the authority in this file.
+    Authority(&'a Path),
+    /// Those that the system trusts.
+    System,
+}
+
+fn tls(trust: Trust<'_>) -> Result<MakeRustlsConnect, StoreError> {
     let unusable = |why: String| StoreError::Unwritable(format!("TLS with the database: {why}"));
-    let builder = ClientConfig::builder_with_provider(Arc::new(
-        rustls::crypto::aws_lc_rs::default_provider(),
-    ))
-    .with_safe_default_protocol_versions()
-    .map_err(|e| unusable(e.to_string()))?;
-    let mut roots = RootCertStore::empty();
-    let builder = match authority {
-        Some(file) => {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| unusable(e.to_string()))?;
+    let builder = match trust {
+        Trust::Nobody => builder.with_root_certificates(RootCertStore::empty()),
+        Trust::Authority(file) => {
             let unreadable =
                 |e: &dyn std::fmt::Display| unusable(format!("{}: {e}", file.display()));
             let pem = std::fs::read(file).map_err(|e| unreadable(&e))?;
+            let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let certificate = certificate.map_err(|e| unreadable(&e))?;
                 roots.add(certificate).map_err(|e| unreadable(&e))?;
             }
             builder.with_root_certificates(roots)
         }
-        None => builder.with_platform_verifier().map_err(|e| unusable(e.to_string()))?,
+        Trust::System => builder.with_platform_verifier().map_err(|e| unusable(e.to_string()))?,
     };
     Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
 }

@@ -14,6 +14,11 @@ use tokio_postgres::{
 /// then be told that a change is safe which is not.
 const ANSWERS: Duration = Duration::from_secs(5);
 
+/// The states that the functions of `schema.sql` raise: this node was given up, and its copy can never be what
+/// the database holds.
+pub(super) const NODE_WAS_GIVEN_UP: &str = "SV001";
+pub(super) const COPY_IS_USELESS: &str = "SV002";
+
 const SILENT: &str = "the database does not answer";
 /// The pause before a database is asked again that did not answer or was not ready.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -100,7 +105,7 @@ impl Connection {
         let client = self.client().await?;
         let answer = in_time(client.query_typed(&sql, params)).await;
         if matches!(answer, Err(Failed::Unknown(_))) {
-            self.client = None;
+            self.close();
         }
         answer
     }
@@ -140,7 +145,7 @@ fn leaves_in_doubt(refusal: &DbError) -> bool {
 }
 
 /// An error with its causes, without the values of a request.
-pub(super) fn told(e: &tokio_postgres::Error) -> String {
+fn told(e: &tokio_postgres::Error) -> String {
     match e.as_db_error() {
         Some(refusal) => format!("{} ({})", refusal.message(), refusal.code().code()),
         None => {

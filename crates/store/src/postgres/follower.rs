@@ -2,9 +2,9 @@
 
 use super::{
     address::Postgres,
-    connection::{Connection, Failed, pause},
+    connection::{COPY_IS_USELESS, Connection, Failed, pause},
     fill,
-    heads::{Head, Heads},
+    heads::{Head, Heads, Read},
     lane::LastSeq,
     schema::Node,
 };
@@ -84,7 +84,7 @@ enum Behind {
 impl From<Failed> for Behind {
     fn from(failed: Failed) -> Behind {
         match failed {
-            Failed::Refused(state, why) if state.code() == "SV002" => Behind::Useless(why),
+            Failed::Refused(state, why) if state.code() == COPY_IS_USELESS => Behind::Useless(why),
             Failed::NotSent(why) | Failed::Refused(_, why) | Failed::Unknown(why) => {
                 Behind::Unreachable(why)
             }
@@ -158,15 +158,12 @@ impl Follower {
     /// Brings the copy up to date.
     async fn look(&mut self, mut seen: HashMap<Vec<u8>, Option<Cached>>) -> Result<(), Behind> {
         let rows = self.ask().await?;
-        let (mut writes, mut entered, mut is_known) = (Writes::new(), Vec::new(), false);
-        let mut heads = self.heads.clone();
+        let (mut writes, mut entered) = (Writes::new(), Vec::new());
+        let (mut lanes, mut is_known) = (Vec::new(), false);
         for row in rows {
             match News::read(&row).map_err(|e| Behind::Useless(e.to_string()))? {
                 News::Known => is_known = true,
-                News::Lane { node, lane, first, last } => {
-                    let read = heads.advance(node, lane, first, last);
-                    read.map_err(Behind::Useless)?;
-                }
+                News::Lane(read) => lanes.push(read),
                 News::Row { key, value } => {
                     let cached = seen.remove(&key).flatten().filter(|cached| {
                         let version = value.as_deref().map(|row| version_of(Some(row)));
@@ -183,8 +180,7 @@ impl Follower {
         if !writes.is_empty() {
             self.inner.enter(writes, entered).map_err(|e| Behind::Useless(e.to_string()))?;
         }
-        self.heads = heads;
-        Ok(())
+        lanes.into_iter().try_for_each(|read| self.heads.advance(read)).map_err(Behind::Useless)
     }
 
     async fn ask(&mut self) -> Result<Vec<Row>, Failed> {
@@ -225,7 +221,7 @@ fn give_up(waiting: &mut Vec<Waiter>, longest: Duration, why: &str) {
 /// One line of the function `news`.
 enum News {
     Known,
-    Lane { node: i32, lane: i16, first: i64, last: Head },
+    Lane(Read),
     Row { key: Vec<u8>, value: Option<Vec<u8>> },
 }
 
@@ -236,12 +232,12 @@ impl News {
         }
         match row.try_get::<_, Option<i16>>("lane")? {
             None => Ok(News::Known),
-            Some(lane) => Ok(News::Lane {
+            Some(lane) => Ok(News::Lane(Read {
                 node: row.try_get("node")?,
                 lane,
                 first: row.try_get("first_seq")?,
                 last: Head { seq: row.try_get("last_seq")?, mark: row.try_get("last_mark")? },
-            }),
+            })),
         }
     }
 }

@@ -13,8 +13,18 @@ pub(super) struct Head {
     pub(super) mark: i64,
 }
 
+/// The batches of a lane that were read together.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) node: i32,
+    pub(super) lane: i16,
+    /// The number of the first of them.
+    pub(super) first: i64,
+    pub(super) last: Head,
+}
+
 /// The heads of all lanes, by node and lane.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Heads {
     pub(super) lanes: BTreeMap<(i32, i16), Head>,
     /// The id of the newest node whose lanes are among them, or were.
@@ -43,14 +53,9 @@ impl Heads {
         self.newest = self.newest.max(newest);
     }
 
-    /// Goes on to the last batch of a lane. The error names the batches that are missing before the first one.
-    pub(super) fn advance(
-        &mut self,
-        node: i32,
-        lane: i16,
-        first: i64,
-        last: Head,
-    ) -> Result<(), String> {
+    /// Goes on to the last batch that was read. The error names the batches that are missing before the first.
+    pub(super) fn advance(&mut self, read: Read) -> Result<(), String> {
+        let Read { node, lane, first, last } = read;
         self.know(node);
         let head = self.lanes.entry((node, lane)).or_default();
         let expected = head.seq + 1;
@@ -99,16 +104,17 @@ mod tests {
     fn a_gap_is_noticed_and_nodes_that_were_given_up_are_forgotten_one_look_later() {
         let mut heads = Heads::default();
         heads.know(2);
-        let at = |seq| Head { seq, mark: seq };
-        heads.advance(1, 0, 1, at(3)).unwrap();
-        assert!(heads.advance(1, 0, 5, at(5)).unwrap_err().contains("4 to 4 of node 1"));
+        let read =
+            |node, lane, first, seq| Read { node, lane, first, last: Head { seq, mark: seq } };
+        heads.advance(read(1, 0, 1, 3)).unwrap();
+        assert!(heads.advance(read(1, 0, 5, 5)).unwrap_err().contains("4 to 4 of node 1"));
         // A node that nobody knew may write before the one that began before it.
-        heads.advance(4, 1, 1, at(2)).unwrap();
-        heads.advance(3, 0, 1, at(1)).unwrap();
+        heads.advance(read(4, 1, 1, 2)).unwrap();
+        heads.advance(read(3, 0, 1, 1)).unwrap();
         assert!(heads.has(LastSeq { node: 4, lane: 1, seq: 2 }));
         assert!(!heads.has(LastSeq { node: 4, lane: 0, seq: 1 }));
         heads.keep(&[2, 3, 4]);
-        heads.advance(1, 0, 4, at(4)).unwrap();
+        heads.advance(read(1, 0, 4, 4)).unwrap();
         heads.keep(&[2, 3, 4]);
         assert_eq!(heads.columns().nodes, [2, 2, 3, 3, 4, 4]);
     }

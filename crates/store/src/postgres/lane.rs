@@ -1,7 +1,7 @@
 //! A lane: one connection on which batches are written one after the other, each with a number.
 
 use super::{
-    connection::{Connection, Failed, pause},
+    connection::{Connection, Failed, NODE_WAS_GIVEN_UP, pause},
     schema::Node,
 };
 use crate::{
@@ -165,7 +165,7 @@ fn refused(state: &SqlState, why: String) -> Result<Written, StoreError> {
     if of_others.contains(state) {
         return Ok(Written::Conflict);
     }
-    if state.code() == "SV001" {
+    if state.code() == NODE_WAS_GIVEN_UP {
         return Ok(Written::Forgotten);
     }
     tracing::error!(why, "the database refused a batch of changes");

@@ -16,7 +16,7 @@ mod schema;
 
 pub use address::Postgres;
 
-use crate::{Inner, StoreError, committer::Job, io, join, rows::Writes};
+use crate::{Inner, StoreError, committer::Job, io, join, rows::Writes, vitals::Vitals};
 use connection::Connection;
 use follower::{Follower, Over, Waiter};
 use heads::LANES;
@@ -62,9 +62,11 @@ impl Database {
                 Ok(runtime) => runtime,
                 Err(e) => return drop(ready.send(Err(io(e)))),
             };
-            let mut ending = Ending(&inner, false);
-            runtime.block_on(serve(&address, nodes, &inner, ready, (fences, incoming, waiting)));
-            ending.1 = true;
+            let failed = |vitals: &Vitals| {
+                vitals.needs_new_copy("the thread that speaks with the database failed");
+            };
+            let serve = serve(&address, nodes, &inner, ready, (fences, incoming, waiting));
+            inner.vitals.guard(failed, || runtime.block_on(serve));
         };
         let thread = thread::Builder::new().name("database".into()).spawn(run).map_err(io)?;
         told.recv().map_err(|_| io("the thread of the database ended"))??;
@@ -132,17 +134,6 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-/// Marks the store as broken when the thread ends by a panic. The flag says that it did not.
-struct Ending<'a>(&'a Inner, bool);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        if !self.1 {
-            self.0.vitals.needs_new_copy("the thread that speaks with the database failed");
-        }
     }
 }
 
