@@ -15,6 +15,7 @@ mod earlier_records;
 mod layers;
 mod life;
 mod machines;
+mod nodes;
 mod owners;
 mod publications;
 mod webhooks;

@@ -56,6 +56,10 @@ impl Actor for FanOut {
         let rounds = async move {
             loop {
                 let clock = &world.ports.clock;
+                if !world.store.does("fan-out of events") {
+                    clock.limit(LOOKS_EVERY, world.webhooks.news.notified()).await;
+                    continue;
+                }
                 match empty(&world).await {
                     Ok(()) => {
                         clock.limit(LOOKS_EVERY, world.webhooks.news.notified()).await;

@@ -90,6 +90,9 @@ pub async fn sweep(platform: &Platform) {
 }
 
 async fn apply_retention(world: &Arc<World>) {
+    if !world.store.does("retention") {
+        return;
+    }
     retention::apply(world).await.into_iter().for_each(|fault| log(Err(fault)));
 }
 
@@ -97,6 +100,9 @@ async fn apply_retention(world: &Arc<World>) {
 async fn forget_expired(platform: &Platform) {
     platform.authn.limiter.forget_idle();
     let world = &platform.world;
+    if !world.store.does("removal of expired records") {
+        return;
+    }
     let (store, now) = (&world.store, world.ports.clock.now());
     match clock_watch::look(store, &world.ports.clock).await {
         Ok(None) => {
@@ -154,6 +160,9 @@ async fn notify_overdue<R: Owned>(world: &World, now: Timestamp) -> Result<(), F
 /// Tells the owner of a resource that its time has come. Unless the clock is certain, a resource that would
 /// be removed is not told. A record that cannot be read is passed over.
 async fn notify<R: Owned>(world: &World, (now, is_certain): (Timestamp, bool), id: R::Key) {
+    if world.store.lease::<R>(&id).is_none() {
+        return;
+    }
     let Ok(Some(seen)) = world.store.get::<R>(&id) else { return };
     let is_allowed = is_certain || !removes_for_good(&Moment { id, now }, &seen);
     if !is_allowed || entries::due(&seen).is_none_or(|due| due > now) {

@@ -137,9 +137,17 @@ macro_rules! kinds {
                 Ok(Owners { $($one: Handle::start(world, arbiters, rules).await?),+ })
             }
 
-            /// Wakes the owners that were awake when the process last ended.
+            /// Wakes the owners whose work this process, or the one that acted before it, may have begun.
             pub(crate) async fn resume(&self) {
                 $(self.$one.resume().await;)+
+            }
+
+            /// Tells the owner of a record that another process has written it. Does nothing for records of
+            /// no kind of this table.
+            pub(crate) async fn written_by_other(&self, kind: &str, key: &str) {
+                $(if kind == <$kind as Record>::TREE && let Ok(id) = key.parse() {
+                    return self.$one.written_by_other(id).await;
+                })+
             }
 
             /// Restarts the owner of a resource; false if the owner is not in memory.

@@ -9,7 +9,7 @@ use super::{
 };
 use contract::Fault;
 use std::{sync::Arc, time::Duration};
-use store::{Change, Snapshot, StoreError, Stored};
+use store::{Change, Lease, Snapshot, StoreError, Stored};
 
 /// Changes that join the transaction of a command, made from the state after the command.
 pub type Rider<R> = Arc<dyn Fn(&<R as Resource>::State) -> Result<Change, Fault> + Send + Sync>;
@@ -31,6 +31,8 @@ pub(super) struct Question<R: Resource> {
     /// `None`: only read the record.
     pub input: Option<Input<R>>,
     pub rider: Option<Rider<R>>,
+    /// The lease under which the input came about. Nothing is written if this process has lost it.
+    pub lease: Option<Lease>,
     /// The deadline of the write. A write that misses it may still happen.
     pub write_within: Duration,
 }
@@ -67,7 +69,7 @@ type Plan<R> = (Change, Record<R>, Effective<R>);
 /// Like a write, a refusal or a decision without a write holds only for the record that it was made
 /// from. Those two compare the version with the store's cache, without a flush.
 pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
-    let Question { host, at, remembered, doubtful, input, rider, write_within } = question;
+    let Question { host, at, remembered, doubtful, input, rider, lease, write_within } = question;
     let store = host.store();
     let mut decided =
         Decided { record: remembered, overtaken: false, doubtful, result: Err(Fault::Stale) };
@@ -83,6 +85,7 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
         let planned = plan(&*host, &at, decided.record.as_ref(), input.clone(), rider.as_ref());
         let (holds, planned) = match planned {
             Ok((change, after, effective)) if !change.is_empty() => {
+                let change = lease.into_iter().fold(change, Change::under);
                 (write(store, &at, &effective, change, write_within).await, Ok((after, effective)))
             }
             Ok((_, after, effective)) => {

@@ -8,18 +8,19 @@ use super::{
     handle::shard_of,
     health::Health,
     host::Host,
-    messages::{Ask, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
-    owner::Owner,
+    messages::{Ask, Heard, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
+    owner::{Attempt, Owner},
     permit::Permit,
     resource::{Input, Resource},
 };
 use actix::prelude::*;
 use contract::{Fault, Timestamp};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
+use store::Lease;
 use tokio::sync::oneshot;
 
 /// How long an owner that is restarted or retired may take to stop.
@@ -61,6 +62,8 @@ pub struct Directory<R: Resource> {
     shard: usize,
     shards: usize,
     owners: HashMap<R::Key, AwakeOwner<R>>,
+    /// The leases for which all owners were woken whose work the holder before had begun.
+    resumed: HashSet<Lease>,
 }
 
 struct AwakeOwner<R: Resource> {
@@ -88,10 +91,16 @@ pub(super) struct Await<R: Resource> {
     pub(super) waiter: Waiter<R>,
 }
 
-/// Wakes the owners that were awake when the process last ended. Sent once, at the start of the platform.
+/// Wakes the owners whose work this process, or the holder of the lease before it, may have begun. Sent at the
+/// start of the platform, and when leases were got or lost.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Resume;
+
+/// Another process has written the record of this resource, or removed it.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct WrittenByOther<R: Resource>(pub(super) R::Key);
 
 /// An operator restarts an owner. True: the owner was in memory.
 #[derive(Message)]
@@ -113,7 +122,7 @@ impl<R: Resource> Supervised for Directory<R> {}
 
 impl<R: Resource> Directory<R> {
     pub(super) fn new(host: Arc<R::Host>, rules: Rules, (shard, shards): (usize, usize)) -> Self {
-        Directory { host, rules, shard, shards, owners: HashMap::new() }
+        Directory { host, rules, shard, shards, owners: HashMap::new(), resumed: HashSet::new() }
     }
 
     /// `again`: an earlier owner may have left a write under way.
@@ -123,7 +132,12 @@ impl<R: Resource> Directory<R> {
         let used = clock.now();
         let health =
             host.registry().add_owner(R::TREE, &id.to_string(), self.rules.longest_queue, used);
-        let owner = Owner::<R>::new(id, host.clone(), health.clone(), self.rules, again);
+        // What nobody had begun when this process got the lease, nobody but its owner here begins.
+        let lease = host.store().lease::<R>(&id);
+        let is_first =
+            lease.is_some_and(|lease| lease.is_shared() && self.resumed.contains(&lease));
+        let attempt = if is_first { Attempt::First } else { Attempt::Again };
+        let owner = Owner::<R>::new(id, host.clone(), health.clone(), self.rules, attempt, again);
         let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
         let entry = AwakeOwner { addr, health, used };
         self.owners.entry(id).insert_entry(entry).into_mut()
@@ -203,15 +217,50 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
 impl<R: Resource> Handler<Resume> for Directory<R> {
     type Result = ();
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
+        for entry in self.owners.values() {
+            #[allow(clippy::disallowed_methods, reason = "it comes when leases change hands")]
+            entry.addr.do_send(Heard::Leases);
+        }
         let store = self.host.store().clone();
+        let held: HashSet<_> = store.leases().into_iter().collect();
         for id in store.newest::<R>(&Pending, None).keys() {
             match id {
                 Ok(id) if shard_of(id, self.shards) == self.shard => {
-                    self.wake(id, false);
+                    let lease = store.lease::<R>(&id);
+                    if lease.is_some() && !self.owners.contains_key(&id) {
+                        self.wake(id, false);
+                    }
                 }
                 Ok(_) => {}
                 Err(e) => {
                     tracing::error!(kind = R::TREE, error = %e, "the resources that are not idle cannot be read");
+                }
+            }
+        }
+        self.resumed = held;
+    }
+}
+
+impl<R: Resource> Handler<WrittenByOther<R>> for Directory<R> {
+    type Result = ();
+    fn handle(&mut self, WrittenByOther(id): WrittenByOther<R>, _: &mut Self::Context) {
+        let found = match self.host.store().get::<R>(&id) {
+            Ok(found) => found,
+            Err(e) => {
+                return tracing::error!(kind = R::TREE, %id, error = %e, "a record that another node has written cannot be read");
+            }
+        };
+        if let Some(stored) = &found {
+            R::written(id, None, &stored.state, &self.host);
+        }
+        match self.owners.get(&id) {
+            #[allow(clippy::disallowed_methods, reason = "the feed of the store bounds it")]
+            Some(entry) if entry.addr.connected() => entry.addr.do_send(Heard::Written),
+            Some(_) => {}
+            None => {
+                let is_at_work = found.is_some_and(|stored| stored.task().is_some());
+                if is_at_work && self.host.store().lease::<R>(&id).is_some() {
+                    self.wake(id, false);
                 }
             }
         }

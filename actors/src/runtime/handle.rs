@@ -2,7 +2,7 @@
 
 use super::{
     clock::Clock,
-    directory::{Await, Deliver, Directory, Restart, Resume, Rules},
+    directory::{Await, Deliver, Directory, Restart, Resume, Rules, WrittenByOther},
     guard::Guard,
     host::Host,
     messages::{OwnerReply, Rider, Waiter},
@@ -81,10 +81,17 @@ impl<R: Resource> Handle<R> {
         Ok(Handle { shards: shards.into(), rules, clock: host.clock().clone() })
     }
 
-    /// Resumes the effects that were pending when the process last ended.
+    /// Resumes the effects that this process, or the one that acted before it, may have begun.
     pub async fn resume(&self) {
         for shard in self.shards.iter() {
             let _ = shard.directory.send(Resume).await;
+        }
+    }
+
+    /// Tells the owner of a record that another process has written it.
+    pub async fn written_by_other(&self, id: R::Key) {
+        if let Ok(shard) = self.shard(id) {
+            let _ = shard.directory.send(WrittenByOther(id)).await;
         }
     }
 

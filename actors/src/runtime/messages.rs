@@ -46,6 +46,16 @@ pub struct Wait<R: Resource> {
     pub(super) permit: Permit<Arc<Permits>>,
 }
 
+/// Sent by the directory: what other processes did that share the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Message)]
+#[rtype(result = "()")]
+pub enum Heard {
+    /// The record was written or removed.
+    Written,
+    /// This process may act for the resource from now on, or no longer.
+    Leases,
+}
+
 /// Sent by the directory. True: the owner was idle and has stopped.
 #[derive(Message)]
 #[rtype(result = "bool")]

@@ -12,16 +12,19 @@ use super::{
     directory::Rules,
     health::Health,
     host::Host,
-    messages::{Ask, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
-    resource::{Begins, Input, Moment, Resource, Retry, StateOf, Task},
+    messages::{Ask, Heard, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
+    resource::{Begins, Input, Kept, Moment, Resource, Retry, StateOf, Task},
 };
 use actix::prelude::*;
 use contract::{Fault, Id};
 use std::{
     collections::VecDeque,
+    pin::pin,
     sync::{Arc, atomic::Ordering::SeqCst},
+    task::Poll,
     time::Duration,
 };
+use store::Lease;
 
 /// The pauses before an effect that failed is tried again.
 const BACKOFF: Backoff =
@@ -33,8 +36,12 @@ pub struct Owner<R: Resource> {
     health: Arc<Health>,
     rules: Rules,
     record: Record<R>,
+    /// How the effect is performed that the record asks for when the owner is woken.
+    attempt: Attempt,
     /// Whether the store may hold a write that the record in memory lacks.
     doubtful: bool,
+    /// The lease under which this owner acts. As long as it is held, nobody else performs the effect.
+    lease: Option<Lease>,
     turns: VecDeque<Turn<R>>,
     /// Whether a decision is under way.
     deciding: bool,
@@ -51,15 +58,17 @@ enum Turn<R: Resource> {
     Outcome {
         begun: u64,
         outcome: Result<Input<R>, Retry>,
+        lease: Lease,
     },
+    Heard(Heard),
     /// Compare the record with the store, and register the waiter.
     Look(Option<Wait<R>>),
     Leave(Leave),
 }
 
 /// Whether an effect runs for the first time, or an earlier attempt may be under way outside still.
-#[derive(Clone, Copy, PartialEq)]
-enum Attempt {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Attempt {
     First,
     Again,
 }
@@ -71,6 +80,7 @@ impl<R: Resource> Owner<R> {
         host: Arc<R::Host>,
         health: Arc<Health>,
         rules: Rules,
+        attempt: Attempt,
         doubtful: bool,
     ) -> Self {
         Owner {
@@ -79,7 +89,9 @@ impl<R: Resource> Owner<R> {
             health,
             rules,
             record: None,
+            attempt,
             doubtful,
+            lease: None,
             turns: VecDeque::new(),
             deciding: false,
             performing: None,
@@ -103,7 +115,7 @@ impl<R: Resource> Owner<R> {
             )]
             Err(e) => panic!("{} {}: {e}", R::TREE, self.id),
         }
-        self.perform(self.pause(), Attempt::Again, ctx);
+        self.perform(self.pause(), self.attempt, ctx);
         self.go_on(ctx);
     }
 
@@ -125,10 +137,11 @@ impl<R: Resource> Owner<R> {
             match self.turns.pop_front() {
                 None => return,
                 Some(Turn::Command(ask)) => self.on_command(ask, ctx),
-                Some(Turn::Outcome { begun, outcome }) if begun == self.begun => {
-                    self.on_outcome(outcome, ctx);
+                Some(Turn::Outcome { begun, outcome, lease }) if begun == self.begun => {
+                    self.on_outcome(outcome, lease, ctx);
                 }
                 Some(Turn::Outcome { .. }) => {}
+                Some(Turn::Heard(heard)) => self.on_heard(heard, ctx),
                 Some(Turn::Look(wait)) => self.look(wait, ctx),
                 Some(Turn::Leave(leave)) => {
                     self.stop(ctx);
@@ -144,7 +157,7 @@ impl<R: Resource> Owner<R> {
             return;
         }
         let Ask { input, rider, reply, permit, .. } = ask;
-        self.decide(Some(input), Some(rider), ctx, move |_, result, _| {
+        self.decide(Some(input), Some(rider), None, ctx, move |_, result, _| {
             drop(permit);
             let _ = reply.send(result.and_then(|Effective { state, changed, .. }| {
                 let state = state.ok_or(Fault::NotFound(R::NOUN))?;
@@ -153,11 +166,16 @@ impl<R: Resource> Owner<R> {
         });
     }
 
-    fn on_outcome(&mut self, outcome: Result<Input<R>, Retry>, ctx: &mut Context<Self>) {
+    fn on_outcome(
+        &mut self,
+        outcome: Result<Input<R>, Retry>,
+        lease: Lease,
+        ctx: &mut Context<Self>,
+    ) {
         self.performing = None;
         match outcome {
             Ok(outcome) => {
-                self.decide(Some(outcome), None, ctx, |owner, result, ctx| {
+                self.decide(Some(outcome), None, Some(lease), ctx, |owner, result, ctx| {
                     if let Err(fault) = result {
                         owner.perform_again(&fault.to_string(), ctx);
                     }
@@ -168,7 +186,7 @@ impl<R: Resource> Owner<R> {
     }
 
     fn look(&mut self, wait: Option<Wait<R>>, ctx: &mut Context<Self>) {
-        self.decide(None, None, ctx, |owner, result, ctx| match (result, wait) {
+        self.decide(None, None, None, ctx, |owner, result, ctx| match (result, wait) {
             (Ok(_), Some(Wait { waiter, permit })) => {
                 drop(permit);
                 owner.waiting.retain(|waiting| !waiting.reply.is_closed());
@@ -192,6 +210,7 @@ impl<R: Resource> Owner<R> {
         &mut self,
         input: Option<Input<R>>,
         rider: Option<Rider<R>>,
+        lease: Option<Lease>,
         ctx: &mut Context<Self>,
         then: impl FnOnce(&mut Self, Result<Effective<R>, Fault>, &mut Context<Self>) + 'static,
     ) {
@@ -201,7 +220,8 @@ impl<R: Resource> Owner<R> {
         self.health.begin(at.now, message);
         let (host, doubtful) = (self.host.clone(), self.doubtful);
         let (remembered, write_within) = (self.record.clone(), self.rules.write_within);
-        let question = Question { host, at, remembered, doubtful, input, rider, write_within };
+        let question =
+            Question { host, at, remembered, doubtful, input, rider, lease, write_within };
         ctx.spawn(decide(question).into_actor(self).map(move |decided, owner, ctx| {
             let result = owner.adopt(decided, ctx);
             then(owner, result, ctx);
@@ -219,18 +239,63 @@ impl<R: Resource> Owner<R> {
         ctx: &mut Context<Self>,
     ) -> Result<Effective<R>, Fault> {
         let Decided { record, overtaken, doubtful, result } = decided;
-        (self.record, self.doubtful) = (record, doubtful);
+        let before = std::mem::replace(&mut self.record, record);
+        let was_doubtful = std::mem::replace(&mut self.doubtful, doubtful);
         if doubtful && matches!(result, Err(Fault::Uncertain)) {
             self.turns.push_front(Turn::Look(None));
         }
         let begins = result.as_ref().map_or(Begins::GoesOn, |effective| effective.begins);
         match begins {
-            Begins::GoesOn if overtaken => self.perform(self.pause(), Attempt::Again, ctx),
+            Begins::GoesOn if overtaken && was_doubtful => {
+                self.perform(self.pause(), Attempt::Again, ctx);
+            }
+            Begins::GoesOn if overtaken => self.follow(before, ctx),
             Begins::GoesOn => {}
             Begins::After(pause) => self.begin(pause, ctx),
             Begins::Later => self.begin(Duration::ZERO, ctx),
         }
         result
+    }
+
+    /// Another process wrote the record, or other leases are held.
+    fn on_heard(&mut self, heard: Heard, ctx: &mut Context<Self>) {
+        if self.doubtful {
+            return self.turns.push_front(Turn::Look(None));
+        }
+        let found = match self.host.store().get::<R>(&self.id) {
+            Ok(found) => found,
+            Err(fault) => return self.look_again(&fault, ctx),
+        };
+        let before = std::mem::replace(&mut self.record, found);
+        match heard {
+            Heard::Leases if self.acts() => {}
+            Heard::Leases => self.perform(self.pause(), Attempt::Again, ctx),
+            Heard::Written => self.follow(before, ctx),
+        }
+        self.reply_to_waiting();
+    }
+
+    /// Another writer changed the record. The work under way goes on if the record asks for the same.
+    fn follow(&mut self, before: Record<R>, ctx: &mut Context<Self>) {
+        let work = |record: &Record<R>| record.as_deref().and_then(|stored| Kept::work(stored));
+        let is_same = match (work(&before), work(&self.record)) {
+            (Some(before), Some(after)) => before.is_same(&after),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        match self.lease {
+            // A second owner of this process may have written it, and may have begun the work.
+            Some(lease) if lease.is_shared() && self.acts() => {
+                if !is_same || self.performing.is_none() {
+                    self.begin(self.pause(), ctx);
+                }
+            }
+            _ => self.perform(self.pause(), Attempt::Again, ctx),
+        }
+    }
+
+    /// Whether nobody else performed the effect since this owner did.
+    fn acts(&self) -> bool {
+        self.lease.is_some_and(|lease| self.host.store().has(lease))
     }
 
     /// Begins other work than that under way, if the record asks for some.
@@ -245,6 +310,9 @@ impl<R: Resource> Owner<R> {
             ctx.cancel_future(overtaken);
         }
         self.begun += 1;
+        self.lease = self.host.store().lease::<R>(&self.id);
+        // Without it, another process performs the effect.
+        let Some(lease) = self.lease else { return };
         let Some(stored) = &self.record else { return };
         let Some(task) = stored.task() else { return };
         let (id, kept, host) = (self.id, stored.clone(), self.host.clone());
@@ -264,14 +332,18 @@ impl<R: Resource> Owner<R> {
             let done = done.unwrap_or_else(|| Err(Retry(format!("not done within {within:?}"))));
             done.map(Input::Outcome)
         };
+        let work = under(lease, self.host.clone(), work);
         let begun = self.begun;
         self.performing = Some(ctx.spawn(work.into_actor(self).map(move |outcome, owner, ctx| {
-            owner.queue(Turn::Outcome { begun, outcome }, ctx);
+            owner.queue(Turn::Outcome { begun, outcome, lease }, ctx);
         })));
     }
 
     /// Retries the effect after a growing pause.
     fn perform_again(&mut self, why: &str, ctx: &mut Context<Self>) {
+        if !self.acts() {
+            return self.perform(self.pause(), Attempt::Again, ctx);
+        }
         let pause = BACKOFF.pause_of(self.id.unique().0, self.failures);
         self.failures = self.failures.saturating_add(1);
         tracing::warn!(kind = R::TREE, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
@@ -303,6 +375,20 @@ impl<R: Resource> Owner<R> {
     }
 }
 
+/// Does work only as long as the lease is held: it is looked at before each step between two waits.
+async fn under<H: Host, T>(
+    lease: Lease,
+    host: Arc<H>,
+    work: impl Future<Output = Result<T, Retry>>,
+) -> Result<T, Retry> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| match host.store().has(lease) {
+        true => work.as_mut().poll(context),
+        false => Poll::Ready(Err(Retry("another node acts for this object now".into()))),
+    })
+    .await
+}
+
 impl<R: Resource> Unpin for Owner<R> {}
 
 impl<R: Resource> Actor for Owner<R> {
@@ -315,7 +401,7 @@ impl<R: Resource> Actor for Owner<R> {
 impl<R: Resource> Supervised for Owner<R> {
     /// The queue stays. The reply to the command in hand is lost.
     fn restarting(&mut self, _: &mut Self::Context) {
-        (self.record, self.performing) = (None, None);
+        (self.record, self.performing, self.lease) = (None, None, None);
         (self.deciding, self.doubtful) = (false, true);
         self.waiting.clear();
     }
@@ -332,6 +418,13 @@ impl<R: Resource> Handler<Wait<R>> for Owner<R> {
     type Result = ();
     fn handle(&mut self, wait: Wait<R>, ctx: &mut Self::Context) {
         self.queue(Turn::Look(Some(wait)), ctx);
+    }
+}
+
+impl<R: Resource> Handler<Heard> for Owner<R> {
+    type Result = ();
+    fn handle(&mut self, heard: Heard, ctx: &mut Self::Context) {
+        self.queue(Turn::Heard(heard), ctx);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
-use store::{Change, Claim, Entry, Merge, Record, Snapshot, StoreError};
+use store::{Change, Claim, Entry, Lease, Merge, Others, Record, Shard, Snapshot, StoreError};
 
 /// A record with its key.
 pub type Keyed<R> = (<R as Record>::Key, Snapshot<R>);
@@ -131,6 +131,31 @@ impl Store {
         self.inner.fence().await.map_err(|e| refused("fence", &e))
     }
 
+    /// The lease under which this process acts for a record. `None`: another process acts for it now.
+    pub fn lease<R: Record>(&self, key: &R::Key) -> Option<Lease> {
+        self.inner.lease(Shard::of(&key.to_string()))
+    }
+
+    /// The leases that other processes may get, and this one holds.
+    pub fn leases(&self) -> Vec<Lease> {
+        self.inner.leases()
+    }
+
+    /// Whether this process does the work of this name, which one process alone does.
+    pub fn does(&self, work: &'static str) -> bool {
+        self.inner.lease(Shard::of(work)).is_some()
+    }
+
+    /// Whether this process has held the lease since it got it.
+    pub fn has(&self, lease: Lease) -> bool {
+        self.inner.has(lease)
+    }
+
+    /// Tells from now on what other processes that share the store did.
+    pub fn others(&self) -> Others {
+        self.inner.others()
+    }
+
     /// Returns when everything that readers can see at the call is on the disk.
     pub async fn barrier(&self) -> Result<(), Fault> {
         self.commit(Change::new()).await
@@ -211,7 +236,7 @@ pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } | StoreError::Taken { .. } => Fault::Stale,
         StoreError::Refused(why) => Fault::OverQuota(why.clone()),
-        StoreError::Busy(_) => Fault::Busy,
+        StoreError::Busy(_) | StoreError::NotHeld => Fault::Busy,
         StoreError::NoRoom => Fault::NoRoom,
         StoreError::Unreachable(_) => Fault::Unavailable("the database"),
         StoreError::Unreadable(_)

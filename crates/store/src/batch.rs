@@ -2,9 +2,10 @@
 //! changes of the batch, and enters the batch whole or not at all.
 
 use crate::{
-    Change, Inner, StoreError, cache::Cached, change::Write, keys, record::version_of, rows::Writes,
+    Change, Inner, Lease, StoreError, cache::Cached, change::Write, keys, record::version_of,
+    rows::Writes,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The rows to write, and the records that readers see after the write.
 pub(crate) struct Batch<'a> {
@@ -12,6 +13,15 @@ pub(crate) struct Batch<'a> {
     rows: Writes,
     seen: Vec<Seen>,
     reads: Option<Reads>,
+    leases: HashSet<Lease>,
+}
+
+/// What a batch writes, what readers see after that, and what it depends on.
+pub(crate) struct Parts {
+    pub(crate) writes: Writes,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) reads: Reads,
+    pub(crate) leases: HashSet<Lease>,
 }
 
 /// The stamps of the rows that a batch depends on, as they are before it.
@@ -44,13 +54,14 @@ struct Part {
     rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     seen: Vec<Seen>,
     reads: Vec<(Vec<u8>, i64)>,
+    leases: Vec<Lease>,
     depends: bool,
 }
 
 impl<'a> Batch<'a> {
     /// A batch for rows that nobody else writes: what it reads stays so until it is written.
     pub(crate) fn new(inner: &'a Inner) -> Self {
-        Batch { inner, rows: Writes::new(), seen: Vec::new(), reads: None }
+        Batch { inner, rows: Writes::new(), seen: Vec::new(), reads: None, leases: HashSet::new() }
     }
 
     /// A batch that also says what it depends on.
@@ -66,6 +77,7 @@ impl<'a> Batch<'a> {
         }
         self.rows.extend(part.rows);
         self.seen.extend(part.seen);
+        self.leases.extend(part.leases);
         if let Some(reads) = &mut self.reads {
             for (row, stamp) in part.reads {
                 reads.entry(row).or_insert(stamp);
@@ -118,6 +130,12 @@ impl<'a> Batch<'a> {
                         return Err(StoreError::Stale { tree, key });
                     }
                 }
+                Write::Under(lease) => {
+                    if !self.inner.leases.has(lease) {
+                        return Err(StoreError::NotHeld);
+                    }
+                    part.leases.push(lease);
+                }
                 Write::Claim { key, holder, claim } => {
                     let by_other = |row: Option<&[u8]>| row.is_some_and(|h| h != holder.as_bytes());
                     let within =
@@ -153,8 +171,8 @@ impl<'a> Batch<'a> {
         self.inner.enter(self.rows, self.seen)
     }
 
-    /// What it writes, what readers see after that, and what it depends on.
-    pub(crate) fn into_parts(self) -> (Writes, Vec<Seen>, Reads) {
-        (self.rows, self.seen, self.reads.unwrap_or_default())
+    pub(crate) fn into_parts(self) -> Parts {
+        let Batch { rows: writes, seen, reads, leases, .. } = self;
+        Parts { writes, seen, reads: reads.unwrap_or_default(), leases }
     }
 }

@@ -1,6 +1,8 @@
 //! The writes that one caller wants to happen together, or not at all.
 
-use crate::{Merge, Record, Snapshot, StoreError, Stored, cache::Cached, keys, record::encode};
+use crate::{
+    Lease, Merge, Record, Snapshot, StoreError, Stored, cache::Cached, keys, record::encode,
+};
 use std::sync::Arc;
 
 /// Writes and preconditions that the store applies together, or not at all.
@@ -18,6 +20,8 @@ pub(crate) enum Write {
     Expect { tree: &'static str, key: String, version: u64 },
     /// The unique value must be free, or held by this record.
     Claim { key: Vec<u8>, holder: String, claim: String },
+    /// This process must hold the lease.
+    Under(Lease),
     /// Sets or removes a record, also in the cache if its kind is cached.
     Record { tree: &'static str, key: String, value: Option<Vec<u8>>, cached: Option<Cached> },
     /// Sets or removes a row that does not enter the cache.
@@ -45,7 +49,7 @@ impl Change {
             Write::Record { value, .. } | Write::Row { value, .. } => {
                 value.as_ref().map_or(0, Vec::len) as u64
             }
-            Write::Expect { .. } | Write::Claim { .. } | Write::Merge { .. } => 0,
+            Write::Expect { .. } | Write::Claim { .. } | Write::Under(_) | Write::Merge { .. } => 0,
         };
         self.writes.iter().map(bytes).sum()
     }
@@ -57,6 +61,7 @@ impl Change {
             | Write::Record { tree, key, .. }
             | Write::Merge { tree, key, .. } => Some(keys::record(tree, key)),
             Write::Claim { key, .. } => Some(key.clone()),
+            Write::Under(_) => None,
             Write::Row { key, .. } => (!keys::is_of_index(key)).then(|| key.clone()),
         })
     }
@@ -134,6 +139,15 @@ impl Change {
     /// Requires that there is no such record, else [`StoreError::Stale`].
     pub fn require_absent<R: Record>(mut self, key: &R::Key) -> Self {
         self.expect::<R>(&key.to_string(), 0);
+        self
+    }
+
+    /// Requires that this process still holds the lease, else [`StoreError::NotHeld`]. For what follows from an
+    /// act that only the holder may perform.
+    pub fn under(mut self, lease: Lease) -> Self {
+        if lease.is_shared() {
+            self.writes.push(Write::Under(lease));
+        }
         self
     }
 

@@ -17,6 +17,9 @@ pub enum StoreError {
         /// The claim as [`Record::claims`](crate::Record::claims) spells it.
         claim: String,
     },
+    /// Another process acts for these ids now. Nothing of the change was written.
+    #[error("another node acts for this object now")]
+    NotHeld,
     /// A record takes no such delta, for this reason. Nothing of the change was written.
     #[error("{0}")]
     Refused(String),

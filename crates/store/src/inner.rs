@@ -4,6 +4,8 @@ use crate::{
     Memory, Record, Snapshot, StoreError, Stored,
     batch::Seen,
     cache::Cache,
+    leases::Leases,
+    others,
     rows::{Rows, Writes},
     vitals::Vitals,
 };
@@ -24,6 +26,9 @@ pub(crate) struct Inner {
     /// it too: else a reader could see a new row first, and then the old one in the cache.
     view: RwLock<()>,
     pub(crate) vitals: Vitals,
+    pub(crate) leases: Leases,
+    /// Gets the keys of the records that other processes have written.
+    pub(crate) others: others::Sender,
 }
 
 impl Inner {
@@ -32,6 +37,7 @@ impl Inner {
         folder: Option<&Path>,
         kinds: &[&'static str],
         memory: Memory,
+        leases: Leases,
     ) -> Arc<Inner> {
         Arc::new(Inner {
             rows,
@@ -40,6 +46,8 @@ impl Inner {
             folder: folder.map(Path::to_owned),
             view: RwLock::new(()),
             vitals: Vitals::default(),
+            leases,
+            others: others::sender(),
         })
     }
 

@@ -60,7 +60,16 @@ pub(crate) fn claim(kind: &str, claim: &str) -> Vec<u8> {
 
 /// Whether this is the key of an index entry.
 pub(crate) fn is_of_index(key: &[u8]) -> bool {
-    key.strip_prefix(INDEX.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+    is_below(INDEX, key)
+}
+
+/// Whether this is the key of a unique claim.
+pub(crate) fn is_of_claims(key: &[u8]) -> bool {
+    is_below(CLAIMS, key)
+}
+
+fn is_below(part: &str, key: &[u8]) -> bool {
+    key.strip_prefix(part.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 /// The keys below a path.

@@ -67,10 +67,12 @@ mod dump;
 mod error;
 mod inner;
 mod keys;
+mod leases;
 mod list;
 mod lock;
 mod memory_rows;
 mod open;
+mod others;
 mod postgres;
 mod record;
 mod recovery;
@@ -83,7 +85,9 @@ mod writer;
 pub use change::Change;
 pub use check::Finding;
 pub use error::StoreError;
+pub use leases::{Lease, Shard};
 pub use list::List;
+pub use others::{Event, Others};
 pub use postgres::{Nodes, Postgres};
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
@@ -91,6 +95,7 @@ use cache::Cached;
 use committer::{Committer, Job};
 use error::{io, read_failed};
 use inner::Inner;
+use leases::Leases;
 use memory_rows::MemoryRows;
 use postgres::Database;
 use room::Room;
@@ -139,7 +144,7 @@ impl Store {
         // A start on a full disk uses the reserve. If that is not enough, sled says so.
         let _ = room.check(0);
         let rows = Box::new(SledRows::open(path, lock, memory)?);
-        let inner = Inner::new(rows, Some(path), kinds, memory);
+        let inner = Inner::new(rows, Some(path), kinds, memory, Leases::All);
         Ok(Store {
             writer: Writer::Here(Committer::start(inner.clone(), Some(room))?.into()),
             inner,
@@ -162,14 +167,19 @@ impl Store {
         let lock = lock::Lock::take(folder)?;
         recovery::clear(folder)?;
         let rows = Box::new(SledRows::open(folder, lock, memory)?);
-        let inner = Inner::new(rows, Some(folder), kinds, memory);
+        let leases = match nodes {
+            Nodes::One => Leases::All,
+            Nodes::Several => Leases::none(),
+        };
+        let inner = Inner::new(rows, Some(folder), kinds, memory, leases);
         let database = Database::connect(postgres, nodes, inner.clone())?;
         Ok(Store { writer: Writer::Database(database.into()), inner })
     }
 
     /// A store that ends with the process: for tests, and for programs that keep nothing.
     pub fn in_memory(kinds: &[&'static str]) -> Result<Store, StoreError> {
-        let inner = Inner::new(Box::<MemoryRows>::default(), None, kinds, Memory::default());
+        let (rows, memory) = (Box::<MemoryRows>::default(), Memory::default());
+        let inner = Inner::new(rows, None, kinds, memory, Leases::All);
         Ok(Store { writer: Writer::Here(Committer::start(inner.clone(), None)?.into()), inner })
     }
 
@@ -177,6 +187,26 @@ impl Store {
     /// that shares the rows.
     pub async fn fence(&self) -> Result<(), StoreError> {
         self.writer.fence().await
+    }
+
+    /// The lease of a shard, if this process acts for it now. It always does where it is alone.
+    pub fn lease(&self, shard: Shard) -> Option<Lease> {
+        self.inner.leases.of(shard)
+    }
+
+    /// The leases that this process holds now. None where it is alone.
+    pub fn leases(&self) -> Vec<Lease> {
+        self.inner.leases.all()
+    }
+
+    /// Whether this process has held the lease since it got it.
+    pub fn has(&self, lease: Lease) -> bool {
+        self.inner.leases.has(lease)
+    }
+
+    /// Tells from now on what other processes that share the rows did.
+    pub fn others(&self) -> Others {
+        Others::new(&self.inner)
     }
 
     /// Reads a record. Readers share the record in the cache; it is not copied.

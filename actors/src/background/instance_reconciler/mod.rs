@@ -150,6 +150,12 @@ async fn round(
             (!lost.is_empty()).then_some((*id, lost))
         }));
     }
+    if !acts(world) {
+        if drifted.values().all(Vec::is_empty) {
+            world.engine_health.set_observed_all(returns);
+        }
+        return failures;
+    }
     let mut all_know = true;
     for (id, lost) in &drifted {
         all_know &= notify(world, *id, lost.clone()).await;
@@ -170,6 +176,11 @@ async fn round(
         take_samples(world, last, &instances).await;
     }
     failures
+}
+
+/// Whether this process tells instances what became of their containers, and removes what none needs.
+fn acts(world: &World) -> bool {
+    world.store.does("reconciliation of instances")
 }
 
 fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
@@ -210,6 +221,9 @@ async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]
 async fn prune_unused(world: Arc<World>, every: Duration) {
     loop {
         world.ports.clock.sleep(every).await;
+        if !acts(&world) {
+            continue;
+        }
         // What looks old after a jump of the clock may be new.
         if !matches!(clock_watch::peek(&world.store, &world.ports.clock), Ok(None)) {
             continue;
@@ -234,6 +248,7 @@ async fn listen(world: Arc<World>) {
                 world.engine_health.set_back();
                 while let Some(Ok(event)) = events.next().await {
                     let owner = event.labels.get(names::INSTANCE);
+                    let owner = owner.filter(|_| acts(&world));
                     if let Some(id) = owner.and_then(|id| id.parse().ok()) {
                         notify(&world, id, Vec::new()).await;
                     }

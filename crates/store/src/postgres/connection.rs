@@ -14,10 +14,11 @@ use tokio_postgres::{
 /// then be told that a change is safe which is not.
 const ANSWERS: Duration = Duration::from_secs(5);
 
-/// The states that the functions of `schema.sql` raise: this node was given up, and its copy can never be what
-/// the database holds.
+/// The states that the functions of `schema.sql` raise: this node was given up, its copy can never be what the
+/// database holds, and another node acts for what a batch writes.
 pub(super) const NODE_WAS_GIVEN_UP: &str = "SV001";
 pub(super) const COPY_IS_USELESS: &str = "SV002";
+pub(super) const LEASE_WAS_LOST: &str = "SV003";
 
 const SILENT: &str = "the database does not answer";
 /// The pause before a database is asked again that did not answer or was not ready.

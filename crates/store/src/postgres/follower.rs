@@ -8,7 +8,10 @@ use super::{
     lane::LastSeq,
     schema::Node,
 };
-use crate::{Inner, StoreError, batch::Seen, cache::Cached, record::version_of, rows::Writes};
+use crate::{
+    Inner, StoreError, batch::Seen, cache::Cached, others::row_of_record, record::version_of,
+    rows::Writes,
+};
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -160,15 +163,20 @@ impl Follower {
         let rows = self.ask().await?;
         let (mut writes, mut entered) = (Writes::new(), Vec::new());
         let (mut lanes, mut is_known) = (Vec::new(), false);
+        let mut by_others = Vec::new();
         for row in rows {
             match News::read(&row).map_err(|e| Behind::Useless(e.to_string()))? {
                 News::Known => is_known = true,
                 News::Lane(read) => lanes.push(read),
                 News::Row { key, value } => {
-                    let cached = seen.remove(&key).flatten().filter(|cached| {
-                        let version = value.as_deref().map(|row| version_of(Some(row)));
-                        version == Some(cached.record.version())
-                    });
+                    let version = value.as_deref().map(|row| version_of(Some(row)));
+                    let own = seen.remove(&key);
+                    let is_own = own.is_some();
+                    let cached =
+                        own.flatten().filter(|cached| version == Some(cached.record.version()));
+                    if !is_own || (cached.is_none() && version.is_some()) {
+                        by_others.extend(row_of_record(&key));
+                    }
                     entered.push(Seen { row: key.clone(), cached });
                     writes.insert(key, value);
                 }
@@ -179,6 +187,10 @@ impl Follower {
         }
         if !writes.is_empty() {
             self.inner.enter(writes, entered).map_err(|e| Behind::Useless(e.to_string()))?;
+        }
+        for row in by_others {
+            // Nobody may be listening.
+            let _ = self.inner.others.send(row);
         }
         lanes.into_iter().try_for_each(|read| self.heads.advance(read)).map_err(Behind::Useless)
     }

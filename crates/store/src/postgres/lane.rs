@@ -1,16 +1,19 @@
 //! A lane: one connection on which batches are written one after the other, each with a number.
 
 use super::{
-    connection::{Connection, Failed, NODE_WAS_GIVEN_UP, pause},
+    connection::{Connection, Failed, LEASE_WAS_LOST, NODE_WAS_GIVEN_UP, pause},
     schema::Node,
 };
 use crate::{
-    StoreError,
+    Lease, StoreError,
     batch::{Reads, stamp},
     keys,
     rows::Writes,
 };
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 use tokio_postgres::{
     error::SqlState,
     types::{ToSql, Type},
@@ -43,6 +46,8 @@ pub(super) enum Written {
     Whole(Option<LastSeq>),
     /// What it depends on is not so, and nothing was written.
     Conflict,
+    /// Another node holds one of the leases that it is under, and nothing was written.
+    NotHeld,
     /// The database has given up this node.
     Forgotten,
 }
@@ -129,11 +134,12 @@ impl Lane {
     }
 
     async fn send(&mut self, batch: &Rowset, seq: i64) -> Result<bool, Failed> {
-        let Rowset { read, absent, set, gone } = batch;
+        let Rowset { read, absent, set, gone, leases } = batch;
         let rows = self
             .connection
             .query(
-                "select {schema}.apply_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+                "select {schema}.apply_batch(
+                    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
                 &[
                     (&self.node.id, Type::INT4),
                     (&self.node.token, Type::TEXT),
@@ -148,6 +154,8 @@ impl Lane {
                     (&set.values, Type::BYTEA_ARRAY),
                     (&set.known, Type::INT2_ARRAY),
                     (gone, Type::BYTEA_ARRAY),
+                    (&leases.shards, Type::INT2_ARRAY),
+                    (&leases.epochs, Type::INT8_ARRAY),
                 ],
             )
             .await?;
@@ -165,8 +173,10 @@ fn refused(state: &SqlState, why: String) -> Result<Written, StoreError> {
     if of_others.contains(state) {
         return Ok(Written::Conflict);
     }
-    if state.code() == NODE_WAS_GIVEN_UP {
-        return Ok(Written::Forgotten);
+    match state.code() {
+        NODE_WAS_GIVEN_UP => return Ok(Written::Forgotten),
+        LEASE_WAS_LOST => return Ok(Written::NotHeld),
+        _ => {}
     }
     tracing::error!(why, "the database refused a batch of changes");
     Err(Failed::Refused(state.clone(), why).told())
@@ -179,6 +189,7 @@ pub(super) struct Rowset {
     absent: Vec<Vec<u8>>,
     set: Set,
     gone: Vec<Vec<u8>>,
+    leases: HeldLeases,
 }
 
 #[derive(Default)]
@@ -196,9 +207,21 @@ struct Set {
     known: Vec<i16>,
 }
 
+#[derive(Default)]
+struct HeldLeases {
+    shards: Vec<i16>,
+    epochs: Vec<i64>,
+}
+
 impl Rowset {
-    pub(super) fn new(writes: Writes, reads: Reads) -> Rowset {
+    pub(super) fn new(writes: Writes, reads: Reads, leases: &HashSet<Lease>) -> Rowset {
         let mut set = Rowset::default();
+        let mut leases: Vec<_> = leases.iter().collect();
+        leases.sort_unstable();
+        for lease in leases {
+            set.leases.shards.push(lease.shard.number());
+            set.leases.epochs.push(lease.epoch);
+        }
         let mut reads: Vec<_> = reads.into_iter().collect();
         reads.sort_unstable();
         let known = |key: &[u8]| {

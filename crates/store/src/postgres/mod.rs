@@ -20,6 +20,7 @@ use crate::{Inner, StoreError, committer::Job, io, join, rows::Writes, vitals::V
 use connection::Connection;
 use follower::{Follower, Over, Waiter};
 use heads::LANES;
+use heart::Heart;
 use lane::Lane;
 use planner::Planner;
 use std::{
@@ -157,16 +158,18 @@ async fn serve(
         Ok(node) => node,
         Err(e) => return drop(ready.send(Err(e))),
     };
-    let (end, ended) = watch::channel(());
-    let heart = heart::beat(inner.clone(), postgres.clone(), node.clone(), ended);
+    let (serves, told) = watch::channel(false);
+    let heart = Heart::new(inner.clone(), postgres, (node.clone(), nodes), fences.downgrade());
+    let heart = heart.beat(told);
     let work = async {
-        // When this is dropped, the heart stands still.
-        let _end = end;
+        // When it is dropped, the heart stands still.
+        let serves = serves;
         let heads = match fill::copy(inner, &mut connection, postgres).await {
             Ok(heads) => heads,
             Err(e) => return drop(ready.send(Err(e))),
         };
         let _ = ready.send(Ok(()));
+        serves.send_replace(true);
         let lane = |number| Lane::new(Connection::new(postgres), node.clone(), number);
         let planner = Planner::new(inner.clone(), fences, (0..LANES).map(lane).collect());
         let (inner, postgres) = (inner.clone(), postgres.clone());

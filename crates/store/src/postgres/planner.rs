@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Inner, StoreError,
-    batch::{Batch, Refusal},
+    batch::{Batch, Parts, Refusal},
     committer::Job,
     io,
 };
@@ -133,8 +133,8 @@ impl Planner {
             Err(why) => Err(Refusal { why: why.clone(), depends: false }),
         };
         let verdicts: Vec<_> = taken.iter().map(plan).collect();
-        let (writes, seen, reads) = batch.into_parts();
-        let rows = Rowset::new(writes, reads);
+        let Parts { writes, seen, reads, leases } = batch.into_parts();
+        let rows = Rowset::new(writes, reads, &leases);
         async move {
             let ended = |lane, again| Ended { lane, touched, again };
             if rows.is_empty() {
@@ -152,6 +152,13 @@ impl Planner {
                 Ok(Written::Conflict) => {
                     let fenced = fence(&fences, Waiter::new()).await;
                     let (again, over) = sort_out(taken, verdicts, &fenced);
+                    answer(&inner, over);
+                    ended(lane, again)
+                }
+                // Planned anew, what was under these leases is refused, and all else is written.
+                Ok(Written::NotHeld) => {
+                    inner.leases.lose(leases.iter().map(|lease| lease.shard));
+                    let (again, over) = sort_out(taken, verdicts, &Ok(()));
                     answer(&inner, over);
                     ended(lane, again)
                 }

@@ -27,6 +27,14 @@ create table {schema}.nodes (
     until timestamptz not null
 );
 
+-- Who acts for which ids. The epoch rises whenever a shard changes hands; node 0 is nobody.
+create table {schema}.shards (
+    shard smallint primary key,
+    node int not null default 0,
+    epoch bigint not null default 0
+) with (fillfactor = 50);
+insert into {schema}.shards (shard) select generate_series(0, 255);
+
 -- The keys of the rows that each batch wrote. The batches of a lane of a node are numbered without gaps. A
 -- batch without keys stands for one that was given up. Readers know the batches that they have read by their
 -- marks: a failover may lose a batch, and another one may get its number.
@@ -76,6 +84,37 @@ begin
 end
 $$;
 
+-- Lets a node take the shards of nodes that live no more, up to its fair share, and sets those free that it
+-- gives. Whoever holds a shard may still write under its lease: it waits for that, and what comes later is
+-- refused. Returns the shards that the node holds then, and one line without a shard: how many it should hold.
+create function {schema}.hold(the_node int, the_token text, gives smallint[])
+returns table (shard smallint, epoch bigint) language plpgsql set lock_timeout = '2s' as $$
+declare
+    share bigint;
+    held bigint;
+begin
+    perform from {schema}.nodes n where n.id = the_node and n.token = the_token for key share;
+    if not found then
+        return;
+    end if;
+    update {schema}.shards s set node = 0, epoch = s.epoch + 1
+    where s.shard = any(gives) and s.node = the_node;
+    select ceil(256.0 / greatest(count(*), 1)) into share
+    from {schema}.nodes n where n.token is not null and n.until > now();
+    select count(*) into held from {schema}.shards s where s.node = the_node;
+    update {schema}.shards s set node = the_node, epoch = s.epoch + 1 where s.shard in (
+        select f.shard from {schema}.shards f
+        where not exists (
+            select from {schema}.nodes n
+            where n.id = f.node and n.token is not null and n.until > now()
+        )
+        order by f.shard limit greatest(share - held, 0) for update of f skip locked
+    );
+    return query select s.shard, s.epoch from {schema}.shards s where s.node = the_node
+        union all select null, share;
+end
+$$;
+
 -- Writes a batch. False: something that it depends on is not so, and nothing was written. All arrays of
 -- keys are sorted, so that two batches wait for each other in one order.
 --
@@ -84,13 +123,13 @@ $$;
 --
 -- The rows of `read_keys` must be there with these stamps; `read_written` says which of them the batch
 -- writes. Those of `absent` must not be there. `set_known` says of each row that is set whether it is there:
--- 0 not known, 1 no, 2 yes.
+-- 0 not known, 1 no, 2 yes. The node must hold the shards of `lease_shards` in these epochs.
 create function {schema}.apply_batch(
     the_node int, the_token text, the_lane smallint, the_seq bigint,
     read_keys bytea[], read_stamps bigint[], read_written boolean[],
     absent bytea[],
     set_keys bytea[], set_stamps bigint[], set_values bytea[], set_known smallint[],
-    gone bytea[]
+    gone bytea[], lease_shards smallint[], lease_epochs bigint[]
 ) returns boolean language plpgsql
 -- A plan that was made while the tables were small would go on to read them whole.
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -105,6 +144,17 @@ begin
     perform from {schema}.nodes n where n.id = the_node and n.token = the_token for key share;
     if not found then
         raise exception 'node % was given up', the_node using errcode = 'SV001';
+    end if;
+    if cardinality(lease_shards) > 0 then
+        -- With a lock, so that nobody takes a shard before this batch is written.
+        select count(*) into found_rows
+        from unnest(lease_shards, lease_epochs) as q(shard, epoch), lateral (
+            select true from {schema}.shards s
+            where s.shard = q.shard and s.node = the_node and s.epoch = q.epoch for share
+        ) s;
+        if found_rows <> cardinality(lease_shards) then
+            raise exception 'node % no longer acts for these ids', the_node using errcode = 'SV003';
+        end if;
     end if;
     if cardinality(read_keys) > 0 then
         select count(*) into found_rows

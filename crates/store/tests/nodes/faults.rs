@@ -1,12 +1,12 @@
 //! What holds when connections end, a database is killed or fails over, and a node was silent for long.
 
-use super::{node, run};
+use super::{node, run, until};
 use crate::store::items::{Item, Sum, group, item, k};
 use std::{
     collections::HashSet,
     time::{Duration, Instant},
 };
-use store::{Change, Store, StoreError};
+use store::{Change, Shard, Store, StoreError};
 use test_support::postgres::Server;
 
 /// How long something may take on a busy machine.
@@ -67,6 +67,27 @@ fn a_database_that_is_killed_loses_nothing() {
         let acknowledged = write_while(&nodes, || !killing.is_finished()).await;
         let _server = killing.await.unwrap();
         assert_whole(&nodes, &acknowledged).await;
+    });
+}
+
+/// A node acts no more once the database has been silent for some seconds: another one may act then. It goes on
+/// when the database answers.
+#[test]
+fn a_node_acts_no_more_while_its_database_is_silent() {
+    if test_support::postgres::shared("nodes").is_none() {
+        return;
+    }
+    let mut server = Server::start();
+    let node = node(&server.address("svc"));
+    run(async {
+        let acts = || node.store.lease(Shard::of("a")).is_some();
+        until("it acts", acts).await;
+        server.kill();
+        until("it stops", || !acts()).await;
+        let late = Change::new().create::<Item>(&k("a"), item("x", None));
+        assert!(node.store.commit(late).await.is_err());
+        server.start_again();
+        until("it acts again", acts).await;
     });
 }
 

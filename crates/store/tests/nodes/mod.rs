@@ -1,8 +1,10 @@
 //! The promises of stores that share one database.
 
 mod faults;
+mod leases;
 
 use crate::store::items::{Item, Sum, group, item, k};
+use std::time::{Duration, Instant};
 use store::{Change, Memory, Nodes, Postgres, Record, Store, StoreError};
 use tempfile::TempDir;
 
@@ -22,6 +24,15 @@ fn start(address: &str, nodes: Nodes) -> Result<Node, StoreError> {
     let kinds = [Item::TREE, Sum::TREE];
     let store = Store::connect(&address, nodes, folder.path(), &kinds, Memory::default())?;
     Ok(Node { store, _folder: folder })
+}
+
+/// Waits until something is so, as long as a busy machine may take.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 fn run(test: impl Future<Output = ()>) {

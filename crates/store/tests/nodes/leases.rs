@@ -1,0 +1,106 @@
+//! Who of the nodes acts.
+
+use super::{node, run, start, until};
+use crate::store::items::{Item, item, k};
+use std::collections::HashSet;
+use store::{Change, Event, Lease, Nodes, Record, Shard, Store, StoreError};
+
+fn shards(store: &Store) -> HashSet<Shard> {
+    store.leases().into_iter().map(Lease::shard).collect()
+}
+
+/// The shards of each node. No two have the same.
+fn held<const N: usize>(nodes: [&Store; N]) -> [usize; N] {
+    let all = nodes.map(shards);
+    let counts = all.each_ref().map(HashSet::len);
+    let different: HashSet<_> = all.into_iter().flatten().collect();
+    assert_eq!(different.len(), counts.iter().sum::<usize>());
+    counts
+}
+
+#[test]
+fn each_node_acts_for_its_share_and_for_that_of_one_that_ended() {
+    let Some(address) = test_support::postgres::new_store("leases") else { return };
+    run(async {
+        let one = node(&address).store;
+        until("the only one has all", || held([&one]) == [256]).await;
+        let two = node(&address).store;
+        until("two have a half each", || held([&one, &two]) == [128, 128]).await;
+        let three = node(&address).store;
+        let shares = || held([&one, &two, &three]);
+        until("three have a third each", || shares() == [86, 86, 84]).await;
+        let before = three.leases();
+        two.close();
+        assert_eq!(two.leases(), []);
+        until("two have a half again", || held([&one, &three]) == [128, 128]).await;
+        assert!(before.iter().all(|lease| three.has(*lease)), "nothing moved without need");
+        drop(one);
+        until("the last one has all", || held([&three]) == [256]).await;
+    });
+}
+
+#[test]
+fn who_is_alone_acts_at_once() {
+    let Some(address) = test_support::postgres::new_store("leases") else { return };
+    let alone = start(&address, Nodes::One).unwrap().store;
+    let lease = alone.lease(Shard::of("a")).unwrap();
+    assert!(alone.has(lease) && !lease.is_shared());
+}
+
+/// What is written under a lease that another node took is refused. All else of the same batch is written.
+#[test]
+fn who_is_late_writes_nothing() {
+    let Some(server) = test_support::postgres::shared("leases") else { return };
+    let address = test_support::postgres::new_store("leases").unwrap();
+    let schema = address.rsplit('=').next().unwrap();
+    run(async {
+        let store = node(&address).store;
+        let shard = Shard::of("a");
+        until("it acts", || store.lease(shard).is_some()).await;
+        for round in 0..5 {
+            let lease = store.lease(shard).unwrap();
+            let key = format!("a{round}");
+            let made = Change::new().create::<Item>(&key, item("x", None)).under(lease);
+            store.commit(made).await.unwrap();
+            let seen = store.get::<Item>(&key).unwrap().unwrap();
+            // As if another one had taken the shards and lost them.
+            server.sql(&format!("update {schema}.shards set node = 0, epoch = epoch + 1"));
+            let late = || {
+                Change::new().replace::<Item>(&key, Some(&seen), item("late", None)).under(lease)
+            };
+            let other = Change::new().create::<Item>(&format!("b{round}"), item("x", None));
+            let (refused, other) = tokio::join!(store.commit(late()), store.commit(other));
+            assert_eq!((refused, other), (Err(StoreError::NotHeld), Ok(())));
+            let again = || store.lease(shard).is_some_and(|again| again != lease);
+            until("it acts again", again).await;
+            assert_eq!(store.commit(late()).await, Err(StoreError::NotHeld));
+            store.fence().await.unwrap();
+            assert_eq!(store.get::<Item>(&key).unwrap().unwrap().group, "x");
+        }
+    });
+}
+
+/// A node hears of the records that another has written, and not of its own.
+#[test]
+fn a_node_hears_what_others_write() {
+    let Some(address) = test_support::postgres::new_store("leases") else { return };
+    run(async {
+        let (one, two) = (node(&address).store, node(&address).store);
+        let both = || one.leases().len() == 128 && two.leases().len() == 128;
+        until("both act", both).await;
+        let mut heard = [one.others(), two.others()];
+        one.commit(Change::new().create::<Item>(&k("a"), item("x", Some("c")))).await.unwrap();
+        two.fence().await.unwrap();
+        let seen = two.get::<Item>(&k("a")).unwrap().unwrap();
+        two.commit(Change::new().remove::<Item>(&k("a"), &seen)).await.unwrap();
+        // What is read together is told in any order.
+        one.fence().await.unwrap();
+        two.commit(Change::new().create::<Item>(&k("b"), item("x", None))).await.unwrap();
+        two.fence().await.unwrap();
+        one.commit(Change::new().create::<Item>(&k("c"), item("x", None))).await.unwrap();
+        let event = |key: &str| Event::Record { kind: Item::TREE.into(), key: key.into() };
+        let [of_two, of_one] = &mut heard;
+        assert_eq!([of_two.next().await, of_two.next().await], ["a", "b"].map(event));
+        assert_eq!([of_one.next().await, of_one.next().await], ["a", "c"].map(event));
+    });
+}
