@@ -54,6 +54,11 @@ const DRIVEN: &[(&str, &str, &str)] = &[
         "tests/limits.rs",
         "a_user_makes_three_organizations_and_keeps_a_hundred_sessions",
     ),
+    (
+        "failed sign-ins for one e-mail",
+        "tests/accounts.rs",
+        "ten_failures_lock_an_address_out_and_ten_more_all_that_are_new",
+    ),
     ("organizations that a user is a member of", "tests/limits.rs", MEMBERSHIPS),
     ("uploads of one app that are open", "tests/limits.rs", MEMBERSHIPS),
     (

@@ -4,7 +4,7 @@
 //! stands in none cannot be stored.
 
 use crate::{
-    call::idempotency::StoredReply,
+    call::{idempotency::StoredReply, lockout::Attempts},
     installation::{Installation, This},
     kinds::{
         delivery::{artifacts::ArtifactRefs, builds::Chunk, releases::Current},
@@ -77,6 +77,7 @@ macro_rules! side_records {
 
 side_records! {
     Session { stored: "session", key: String }
+    Attempts { stored: "signInAttempts", key: String }
     Memberships { stored: "reach", key: UserId }
     Usage { stored: "usage", key: OrganizationId }
     BuildMinutes { stored: "buildMinutes", key: OrganizationId }

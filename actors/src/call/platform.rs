@@ -6,6 +6,7 @@ use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, WebUrl, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use store::Store;
+use tokio::sync::Notify;
 
 /// The settings, fixed when the service starts.
 #[derive(Clone)]
@@ -92,7 +93,14 @@ impl Platform {
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
         let authn = Arc::new(Authn::new(settings.clone()));
-        let (lockout, invitations) = Default::default();
+        let lockout = Arc::new(Lockout {
+            store: world.store.clone(),
+            clock: world.ports.clock.clone(),
+            random: world.ports.random.clone(),
+            signing_key: settings.signing_key,
+            ended: Notify::new(),
+        });
+        let invitations = Arc::default();
         Ok(Platform { world, authn, lockout, invitations, settings })
     }
 }

@@ -77,6 +77,7 @@ files! {
     "decisions/0022-disk-is-measured-after-it-is-written.md",
     "decisions/0023-a-tenant-is-an-account.md",
     "decisions/0024-postgresql-judges.md",
+    "decisions/0025-any-node-decides-one-acts.md",
     "TESTING.md",
     "PERFORMANCE.md",
     "RELEASING.md",

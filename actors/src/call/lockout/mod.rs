@@ -1,24 +1,27 @@
 //! Limits the failed sign-ins for one e-mail within 15 minutes. After ten from one address, that
 //! address waits. After twenty from all unknown addresses together, all unknown addresses wait. A
 //! known address, from which the account signed in before, has only its own limit of ten.
+//!
+//! An attempt is written before the password is checked, so no guess is forgotten, whichever process checks it
+//! and whether it goes on.
 
-use contract::{Fault, Timestamp};
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    pin::pin,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+mod attempts;
+
+pub use attempts::Attempts;
+
+use crate::{
+    kinds::people::accounts::session::keyed_digest,
+    ports::random::Random,
+    runtime::{clock::Clock, store::Store},
 };
+use attempts::{Attempt, Ended, Verdict};
+use contract::{EventId, Fault, Timestamp};
+use std::{net::IpAddr, pin::pin, time::Duration};
+use store::Change;
 use tokio::sync::Notify;
 
-/// Failures after which one guesser waits.
-const MOST_FAILURES: usize = 10;
-/// Failures of all unknown addresses together after which they wait.
-const MOST_OF_STRANGERS: usize = 20;
-const WITHIN: Duration = Duration::from_secs(15 * 60);
-/// The most targets watched at a time. Beyond it, targets without a recent attempt are forgotten.
-const MOST_WATCHED: usize = 100_000;
+/// The pause before it is looked again whether attempts have ended that another process may have begun.
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 /// Who tries a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,28 +35,23 @@ pub enum Guesser {
 }
 
 /// The attempts on each target: an e-mail, or the id of a signed-in user.
-#[derive(Default)]
 pub struct Lockout {
-    watched: Mutex<HashMap<String, Vec<Attempt>>>,
-    /// Notified when an attempt ends.
-    ended: Notify,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Attempt {
-    by: Guesser,
-    at: Timestamp,
-    /// Whether the password is still being checked.
-    open: bool,
+    pub store: Store,
+    pub clock: Clock,
+    pub random: Random,
+    /// Neither e-mails nor addresses can be read from the store without it.
+    pub signing_key: [u8; 32],
+    /// Notified when an attempt of this process ends.
+    pub ended: Notify,
 }
 
 /// An attempt under way. When dropped, it counts as failed, unless [`Guess::was_right`] or
 /// [`Guess::was_none`] was called.
 pub struct Guess<'a> {
     lockout: &'a Lockout,
-    target: String,
-    attempt: Attempt,
-    failed: bool,
+    key: String,
+    id: EventId,
+    ended: fn(EventId) -> Ended,
 }
 
 impl Lockout {
@@ -66,20 +64,27 @@ impl Lockout {
         by: Guesser,
         now: Timestamp,
     ) -> Result<Guess<'_>, Fault> {
+        let (key, attempt) = (self.key(target), self.attempt(target, by, now));
         loop {
             let mut ended = pin!(self.ended.notified());
             ended.as_mut().enable();
-            let attempt = Attempt { by, at: now, open: true };
-            match self.admit(target, attempt) {
+            let seen = self.store.get::<Attempts>(&key)?;
+            let before = seen.as_deref().map(|seen| (**seen).clone()).unwrap_or_default();
+            match before.judge(&attempt) {
                 Verdict::Pass => {
-                    return Ok(Guess {
-                        lockout: self,
-                        target: target.into(),
-                        attempt,
-                        failed: true,
-                    });
+                    let after = before.and(attempt.clone());
+                    let begun = Change::new().replace::<Attempts>(&key, seen.as_deref(), after);
+                    match self.store.commit(begun).await {
+                        Ok(()) => {
+                            let id = attempt.id;
+                            return Ok(Guess { lockout: self, key, id, ended: Ended::Failed });
+                        }
+                        // Another attempt on the target began or ended first.
+                        Err(Fault::Stale) => {}
+                        Err(fault) => return Err(fault),
+                    }
                 }
-                Verdict::Wait => ended.await,
+                Verdict::Wait => drop(self.clock.limit(LOOKS_EVERY, ended).await),
                 Verdict::Locked(seconds) => return Err(locked(by, seconds)),
                 Verdict::AllLocked(seconds) => return Err(all_locked(seconds)),
             }
@@ -87,109 +92,42 @@ impl Lockout {
     }
 
     /// Forgets every failure of a target, after a password reset.
-    pub fn forget(&self, target: &str) {
-        self.watched().remove(target);
+    pub async fn forget(&self, target: &str) -> Result<(), Fault> {
+        let forgotten = Change::new().merge::<Attempts>(&self.key(target), Ended::All);
+        self.store.commit(forgotten).await?;
         self.ended.notify_waiters();
+        Ok(())
     }
 
-    fn watched(&self) -> MutexGuard<'_, HashMap<String, Vec<Attempt>>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn key(&self, target: &str) -> String {
+        keyed_digest(&self.signing_key, &format!("sign-in\n{target}"))
     }
 
-    fn admit(&self, target: &str, attempt: Attempt) -> Verdict {
-        let now = attempt.at;
-        let mut watched = self.watched();
-        if watched.len() >= MOST_WATCHED {
-            watched.retain(|_, all| all.last().is_some_and(|last| now.since(last.at) < WITHIN));
-            // So many recent targets are an attack on this list itself. Each cost the hashing of a
-            // password; scanning them at every sign-in would cost more than forgetting them.
-            if watched.len() >= MOST_WATCHED {
-                watched.clear();
-            }
-        }
-        let attempts = watched.entry(target.to_owned()).or_default();
-        attempts.retain(|earlier| earlier.open || now.since(earlier.at) < WITHIN);
-        let verdict = judge(attempts, attempt.by, now);
-        if verdict == Verdict::Pass {
-            attempts.push(attempt);
-        }
-        verdict
+    fn attempt(&self, target: &str, by: Guesser, now: Timestamp) -> Attempt {
+        let who = keyed_digest(&self.signing_key, &format!("guesser\n{target}\n{by:?}"));
+        let is_strange = matches!(by, Guesser::Stranger(_));
+        Attempt { id: self.random.id(now), by: who, is_strange, at: now, is_open: true }
     }
 }
 
 impl Guess<'_> {
     /// The password was right. The earlier failures of this guesser are forgotten.
     pub fn was_right(mut self) {
-        self.failed = false;
-        let mut watched = self.lockout.watched();
-        if let Some(attempts) = watched.get_mut(&self.target) {
-            attempts.retain(|earlier| earlier.by != self.attempt.by || earlier.open);
-        }
+        self.ended = Ended::Right;
     }
 
     /// The password was not checked.
     pub fn was_none(mut self) {
-        self.failed = false;
+        self.ended = Ended::Unchecked;
     }
 }
 
 impl Drop for Guess<'_> {
     fn drop(&mut self) {
-        let mut watched = self.lockout.watched();
-        if let Some(attempts) = watched.get_mut(&self.target) {
-            if let Some(at) = attempts.iter().position(|earlier| *earlier == self.attempt) {
-                let mut attempt = attempts.remove(at);
-                attempt.open = false;
-                attempts.extend(self.failed.then_some(attempt));
-            }
-            if attempts.is_empty() {
-                watched.remove(&self.target);
-            }
-        }
-        drop(watched);
+        let ended = (self.ended)(self.id);
+        self.lockout.store.note(Change::new().merge::<Attempts>(&self.key, ended));
         self.lockout.ended.notify_waiters();
     }
-}
-
-#[derive(Debug, PartialEq)]
-enum Verdict {
-    Pass,
-    /// The attempts under way may use up the failures that are left.
-    Wait,
-    /// This guesser waits for so many seconds.
-    Locked(u64),
-    /// Every unknown address waits for so many seconds.
-    AllLocked(u64),
-}
-
-fn judge(attempts: &[Attempt], by: Guesser, now: Timestamp) -> Verdict {
-    let own = |earlier: &&Attempt| earlier.by == by;
-    let strange = |earlier: &&Attempt| matches!(earlier.by, Guesser::Stranger(_));
-    if let Some(seconds) = until_free(attempts.iter().filter(own), MOST_FAILURES, now) {
-        return Verdict::Locked(seconds);
-    }
-    let is_stranger = matches!(by, Guesser::Stranger(_));
-    if is_stranger
-        && let Some(seconds) = until_free(attempts.iter().filter(strange), MOST_OF_STRANGERS, now)
-    {
-        return Verdict::AllLocked(seconds);
-    }
-    let full = attempts.iter().filter(own).count() >= MOST_FAILURES
-        || is_stranger && attempts.iter().filter(strange).count() >= MOST_OF_STRANGERS;
-    if full { Verdict::Wait } else { Verdict::Pass }
-}
-
-/// Seconds until fewer than `most` of the attempts failed in the last 15 minutes; `None` if that is
-/// so already.
-fn until_free<'a>(
-    attempts: impl Iterator<Item = &'a Attempt>,
-    most: usize,
-    now: Timestamp,
-) -> Option<u64> {
-    let mut failed: Vec<_> = attempts.filter(|a| !a.open).map(|a| a.at).collect();
-    failed.sort_unstable();
-    let at = failed.len().checked_sub(most).and_then(|first| failed.get(first))?;
-    Some(WITHIN.saturating_sub(now.since(*at)).as_secs().max(1))
 }
 
 fn locked(by: Guesser, retry_after: u64) -> Fault {
@@ -211,76 +149,54 @@ fn all_locked(retry_after: u64) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::FutureExt;
+    use crate::runtime::manual_clock::ManualClock;
+    use futures_util::future::{Either, join_all, select};
+    use store::Record;
 
-    const EMAIL: &str = "ada@example.com";
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_millis(seconds * 1000)
+    /// Two processes on one store count together, and what one of them began before it ended counts too.
+    #[test]
+    fn sixteen_at_once_in_two_processes_guess_ten_times() {
+        actix_rt::System::new().block_on(guess_sixteen_times());
     }
 
-    fn stranger(last: u8) -> Guesser {
-        Guesser::Stranger(IpAddr::from([10, 0, 0, last]))
-    }
-
-    /// Fails at this second; returns the seconds to wait if the attempt is refused.
-    fn fail(lockout: &Lockout, by: Guesser, second: i64) -> Result<(), u64> {
-        match lockout.begin(EMAIL, by, at(second)).now_or_never().unwrap() {
-            Ok(guess) => {
-                drop(guess);
-                Ok(())
+    async fn guess_sixteen_times() {
+        let store = Store::from(store::Store::in_memory(&[Attempts::TREE]).unwrap());
+        let now = Timestamp::from_millis(1_000_000);
+        let clock = ManualClock::new(now);
+        let process = || Lockout {
+            store: store.clone(),
+            clock: clock.port(),
+            random: Random::default(),
+            signing_key: [7; 32],
+            ended: Notify::new(),
+        };
+        let (one, two) = (process(), process());
+        let by = Guesser::Stranger(IpAddr::from([10, 0, 0, 1]));
+        let guesses = (0..16).map(async |n| {
+            let process = if n % 2 == 0 { &one } else { &two };
+            let guess = process.begin("ada@example.com", by, now).await?;
+            actix_rt::task::yield_now().await;
+            drop(guess);
+            Ok::<(), Fault>(())
+        });
+        let time_passes = pin!(async {
+            loop {
+                clock.advance_to_next(LOOKS_EVERY);
+                actix_rt::task::yield_now().await;
             }
-            Err(fault) => Err(fault.retry_after().unwrap()),
-        }
-    }
-
-    #[test]
-    fn the_eleventh_waits_until_the_first_is_15_minutes_old() {
-        let lockout = Lockout::default();
-        for second in 0..10 {
-            assert_eq!(fail(&lockout, stranger(1), second), Ok(()));
-        }
-        assert_eq!(fail(&lockout, stranger(1), 10), Err(890));
-        assert_eq!(fail(&lockout, stranger(1), 899), Err(1));
-        assert_eq!(fail(&lockout, stranger(1), 900), Ok(()));
-        assert_eq!(fail(&lockout, stranger(1), 900), Err(1));
-        lockout.forget(EMAIL);
-        assert_eq!(fail(&lockout, stranger(1), 900), Ok(()));
-    }
-
-    #[test]
-    fn strangers_share_twenty_and_a_known_address_has_its_own_ten() {
-        let lockout = Lockout::default();
-        let known = Guesser::Known(IpAddr::from([10, 0, 0, 1]));
-        for n in 0..20 {
-            assert_eq!(fail(&lockout, stranger(100 + n), i64::from(n)), Ok(()));
-        }
-        assert_eq!(fail(&lockout, stranger(2), 20), Err(880));
-        for second in 20..30 {
-            assert_eq!(fail(&lockout, known, second), Ok(()));
-        }
-        assert_eq!(fail(&lockout, known, 30), Err(890));
-        let other = Guesser::Known(IpAddr::from([10, 0, 0, 2]));
-        let guess = lockout.begin(EMAIL, other, at(30)).now_or_never().unwrap();
-        guess.unwrap().was_right();
-        assert_eq!(fail(&lockout, stranger(2), 31), Err(869), "that says nothing of strangers");
-    }
-
-    #[test]
-    fn attempts_under_way_are_waited_for() {
-        let lockout = Lockout::default();
-        let begin = || lockout.begin(EMAIL, stranger(1), at(0));
-        let mut open: Vec<_> = (0..10).map(|_| begin().now_or_never().unwrap().unwrap()).collect();
-        let mut eleventh = Box::pin(begin());
-        assert!((&mut eleventh).now_or_never().is_none(), "it waits");
-        open.pop().unwrap().was_none();
-        let eleventh = eleventh.now_or_never().unwrap().unwrap();
-        let mut twelfth = Box::pin(begin());
-        assert!((&mut twelfth).now_or_never().is_none());
-        eleventh.was_right();
-        open.clear();
-        assert!(twelfth.now_or_never().unwrap().is_ok(), "nine failed, and one was right");
-        assert_eq!(lockout.watched().get(EMAIL).unwrap().len(), 10);
-        assert_eq!(fail(&lockout, stranger(1), 1), Err(899));
+        });
+        let guesses = match select(join_all(guesses), time_passes).await {
+            Either::Left((guesses, _)) => guesses,
+            Either::Right(((), _)) => panic!("time ended"),
+        };
+        assert_eq!(guesses.into_iter().filter(Result::is_ok).count(), 10);
+        drop(one);
+        let later = process();
+        let locked = later.begin("ada@example.com", by, now).await.err().unwrap();
+        assert_eq!(locked.retry_after(), Some(900));
+        later.forget("ada@example.com").await.unwrap();
+        later.begin("ada@example.com", by, now).await.unwrap().was_right();
+        store.barrier().await.unwrap();
+        assert_eq!(store.whole::<Attempts>(None).keys().count(), 0);
     }
 }

@@ -151,7 +151,9 @@ impl Serves<ResetPassword> for Platform {
         let end_reach = p.revoke_tokens.then(|| cause(cx));
         let command = Command::Reset { password_hash, digest, end_reach };
         let reply = cx.to::<Accounts>(user).change(command, |_| Ok(Empty {})).await?;
-        self.lockout.forget(&account.email.key());
+        if let Err(fault) = self.lockout.forget(&account.email.key()).await {
+            tracing::warn!(%user, error = %fault, "failed sign-ins from before the reset count still");
+        }
         tell_of_new_password(self, &account.email, p.revoke_tokens);
         Ok(reply)
     }
