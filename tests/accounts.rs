@@ -83,7 +83,7 @@ fn what_does_not_sign_in_is_told_nothing_more() {
 
 #[test]
 fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
-    let service = open();
+    let mut service = open();
     let ada = service.register("ada");
     let sign_in = |last: u8, password: &str| sign_in_from(&service, last, &ada.email, password);
     assert_eq!(sign_in(2, "correct horse").status, 200, "a second address is known from now on");
@@ -130,6 +130,12 @@ fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
     let locked = change("correct horse");
     assert_eq!(locked.refusal(), (429, 429), "a stolen session guesses ten times");
     assert!(error(&locked).contains("current password"), "{}", locked.body);
+
+    // No kill of the service gives more guesses.
+    service.kill();
+    service.boot();
+    let locked = sign_in_from(&service, 3, &ada.email, "correct horse");
+    assert_eq!(locked.refusal(), (429, 429));
 }
 
 #[test]

@@ -4,9 +4,10 @@
 //! stands in none cannot be stored.
 
 use crate::{
-    call::{idempotency::StoredReply, lockout::Attempts},
+    call::{idempotency::StoredReply, lockout::Attempts, mail_limit::Mails},
     installation::{Installation, This},
     kinds::{
+        creation::CreationTurn,
         delivery::{artifacts::ArtifactRefs, builds::Chunk, releases::Current},
         events::webhooks::{Payload, outbox::Outgoing},
         hosting::{
@@ -78,6 +79,8 @@ macro_rules! side_records {
 side_records! {
     Session { stored: "session", key: String }
     Attempts { stored: "signInAttempts", key: String }
+    Mails { stored: "invitationMails", key: String }
+    CreationTurn { stored: "creationTurn", key: String }
     Memberships { stored: "reach", key: UserId }
     Usage { stored: "usage", key: OrganizationId }
     BuildMinutes { stored: "buildMinutes", key: OrganizationId }

@@ -1,93 +1,148 @@
-//! Limits the mails of invitations within an hour. Like the rate limit, it counts in memory only.
+//! Limits the mails of invitations within an hour.
 
-use contract::Timestamp;
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+use crate::{
+    kinds::people::accounts::session::digest,
+    ports::random::Random,
+    runtime::{
+        side_record::{End, SideRecord},
+        store::Store,
+    },
 };
+use contract::{EventId, Fault, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use store::{Change, Merge};
 
 const WITHIN: Duration = Duration::from_secs(3600);
-/// The most senders and recipients counted at a time. Beyond it, those without a mail in the last
-/// hour are forgotten; if that makes no room, no mail is counted.
-const MOST_COUNTED: usize = 100_000;
 
 /// A sender or recipient, and how many mails it may send or get within an hour.
 pub type Share = (String, usize);
 
-/// The times of the mails of each sender and recipient.
-#[derive(Default)]
-pub struct MailLimit(Mutex<HashMap<String, Vec<Timestamp>>>);
+/// Counts the mails of each sender and recipient in the store.
+pub struct MailLimit {
+    pub store: Store,
+    pub random: Random,
+}
+
+/// The mails of a sender or recipient within an hour. The key is a digest of the name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mails(Vec<Mail>);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Mail {
+    id: EventId,
+    at: Timestamp,
+}
+
+impl Mails {
+    fn recent(&self, now: Timestamp) -> impl Iterator<Item = &Mail> {
+        self.0.iter().filter(move |mail| now.since(mail.at) < WITHIN)
+    }
+
+    /// Seconds until fewer than `most` are counted; `None` if that is so already.
+    fn until_room(&self, most: usize, now: Timestamp) -> Option<u64> {
+        let mut times: Vec<_> = self.recent(now).map(|mail| mail.at).collect();
+        times.sort_unstable();
+        let at = times.len().checked_sub(most).and_then(|first| times.get(first))?;
+        Some(WITHIN.saturating_sub(now.since(*at)).as_secs().max(1))
+    }
+
+    /// With another mail, and without those that are old.
+    fn and(&self, id: EventId, now: Timestamp) -> Mails {
+        let mail = Mail { id, at: now };
+        Mails(self.recent(now).cloned().chain([mail]).collect())
+    }
+}
+
+impl SideRecord for Mails {
+    fn end(&self) -> End {
+        let last = self.0.iter().map(|mail| mail.at).max();
+        End::At(last.unwrap_or(Timestamp::from_millis(0)) + WITHIN)
+    }
+}
+
+impl Merge for Mails {
+    /// The mail that is not counted any more.
+    type Delta = EventId;
+
+    fn merge(before: Option<Self>, id: &EventId) -> Option<Self> {
+        let mut mails = before?;
+        mails.0.retain(|mail| mail.id != *id);
+        (!mails.0.is_empty()).then_some(mails)
+    }
+}
 
 /// A mail that is counted. Dropping it takes the count back, unless [`Counted::was_sent`] was
 /// called.
 pub struct Counted<'a> {
     limit: &'a MailLimit,
-    names: Vec<String>,
-    at: Timestamp,
+    keys: Vec<String>,
+    id: EventId,
 }
 
-/// One of the shares is used up.
-#[derive(Debug, PartialEq, Eq)]
-pub struct UsedUp {
-    /// The index of the share.
-    pub share: usize,
-    /// Seconds until the share has room.
-    pub retry_after: u64,
+/// Why a mail is not counted.
+#[derive(Debug, PartialEq)]
+pub enum NotCounted {
+    /// One of the shares is used up.
+    UsedUp {
+        /// The index of the share.
+        share: usize,
+        /// Seconds until the share has room.
+        retry_after: u64,
+    },
+    Fault(Fault),
+}
+
+impl From<Fault> for NotCounted {
+    fn from(fault: Fault) -> Self {
+        NotCounted::Fault(fault)
+    }
 }
 
 impl MailLimit {
     /// Counts a mail for all shares, or for none.
-    pub fn count(&self, shares: &[Share], now: Timestamp) -> Result<Counted<'_>, UsedUp> {
-        let mut sent = self.sent();
-        if sent.len() >= MOST_COUNTED {
-            sent.retain(|_, all| all.last().is_some_and(|at| now.since(*at) < WITHIN));
-            if sent.len() >= MOST_COUNTED {
-                return Err(UsedUp { share: 0, retry_after: WITHIN.as_secs() });
+    pub async fn count(&self, shares: &[Share], now: Timestamp) -> Result<Counted<'_>, NotCounted> {
+        let (id, keys) = (self.random.id(now), shares.iter().map(|(name, _)| digest(name)));
+        let keys: Vec<_> = keys.collect();
+        loop {
+            let mut counted = Change::new();
+            for (share, (key, (_, most))) in keys.iter().zip(shares).enumerate() {
+                let seen = self.store.get::<Mails>(key)?;
+                let before = seen.as_deref().map(|seen| (**seen).clone()).unwrap_or_default();
+                if let Some(retry_after) = before.until_room(*most, now) {
+                    return Err(NotCounted::UsedUp { share, retry_after });
+                }
+                counted = counted.replace::<Mails>(key, seen.as_deref(), before.and(id, now));
+            }
+            match self.store.commit(counted).await {
+                Ok(()) => return Ok(Counted { limit: self, keys, id }),
+                // Another mail was counted first.
+                Err(Fault::Stale) => {}
+                Err(fault) => return Err(fault.into()),
             }
         }
-        for (share, (name, most)) in shares.iter().enumerate() {
-            let Some(all) = sent.get_mut(name) else { continue };
-            all.retain(|at| now.since(*at) < WITHIN);
-            if let Some(at) = all.len().checked_sub(*most).and_then(|first| all.get(first)) {
-                let wait = WITHIN.saturating_sub(now.since(*at)).as_secs();
-                return Err(UsedUp { share, retry_after: wait.max(1) });
-            }
-        }
-        let names: Vec<String> = shares.iter().map(|(name, _)| name.clone()).collect();
-        for name in &names {
-            sent.entry(name.clone()).or_default().push(now);
-        }
-        Ok(Counted { limit: self, names, at: now })
     }
 
     /// How many mails of a sender or recipient are counted now.
-    pub fn sent_by(&self, name: &str, now: Timestamp) -> usize {
-        let sent = self.sent();
-        let all = sent.get(name).into_iter().flatten();
-        all.filter(|at| now.since(**at) < WITHIN).count()
-    }
-
-    fn sent(&self) -> MutexGuard<'_, HashMap<String, Vec<Timestamp>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn sent_by(&self, name: &str, now: Timestamp) -> Result<usize, Fault> {
+        let found = self.store.get::<Mails>(&digest(name))?;
+        Ok(found.map_or(0, |mails| mails.recent(now).count()))
     }
 }
 
 impl Counted<'_> {
     /// Keeps the count: the mail is on its way.
     pub fn was_sent(mut self) {
-        self.names.clear();
+        self.keys.clear();
     }
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        let mut sent = self.limit.sent();
-        for name in &self.names {
-            let Some(all) = sent.get_mut(name) else { continue };
-            if let Some(mine) = all.iter().position(|at| *at == self.at) {
-                all.remove(mine);
-            }
+        let taken_back =
+            self.keys.iter().fold(Change::new(), |change, key| change.merge::<Mails>(key, self.id));
+        if !taken_back.is_empty() {
+            self.limit.store.note(taken_back);
         }
     }
 }
@@ -95,21 +150,44 @@ impl Drop for Counted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::future::join_all;
+    use store::Record;
+
+    fn limit() -> MailLimit {
+        let store = Store::from(store::Store::in_memory(&[Mails::TREE]).unwrap());
+        MailLimit { store, random: Random::default() }
+    }
 
     #[test]
     fn a_mail_counts_for_all_or_for_none_and_for_an_hour() {
-        let limit = MailLimit::default();
-        let shares = |to: &str| [("by/ada".to_owned(), 2), (format!("to/{to}"), 1)];
-        let send = |to: &str, second: i64| {
-            let counted = limit.count(&shares(to), Timestamp::from_millis(second * 1000));
-            counted.map(Counted::was_sent).map_err(|used| (used.share, used.retry_after))
-        };
-        assert_eq!(send("bob", 0), Ok(()));
-        assert_eq!(send("bob", 10), Err((1, 3590)));
-        drop(limit.count(&shares("eve"), Timestamp::from_millis(20_000)).unwrap());
-        assert_eq!(send("eve", 20), Ok(()));
-        assert_eq!(send("eva", 30), Err((0, 3570)));
-        assert_eq!(send("bob", 3600), Ok(()));
-        assert_eq!(send("eva", 3610), Err((0, 10)));
+        actix_rt::System::new().block_on(async {
+            let limit = limit();
+            let shares = |to: &str| [("by/ada".to_owned(), 2), (format!("to/{to}"), 1)];
+            let send = async |to: &str, second: i64| {
+                let now = Timestamp::from_millis(second * 1000);
+                limit.count(&shares(to), now).await.map(Counted::was_sent)
+            };
+            let full = |share, retry_after| Err(NotCounted::UsedUp { share, retry_after });
+            assert_eq!(send("bob", 0).await, Ok(()));
+            assert_eq!(send("bob", 10).await, full(1, 3590));
+            drop(limit.count(&shares("eve"), Timestamp::from_millis(20_000)).await.unwrap());
+            limit.store.barrier().await.unwrap();
+            assert_eq!(send("eve", 20).await, Ok(()));
+            assert_eq!(send("eva", 30).await, full(0, 3570));
+            assert_eq!(send("bob", 3600).await, Ok(()));
+            assert_eq!(send("eva", 3610).await, full(0, 10));
+        });
+    }
+
+    #[test]
+    fn sixteen_at_once_send_as_many_as_one_by_one() {
+        actix_rt::System::new().block_on(async {
+            let limit = limit();
+            let (shares, now) = ([("by/ada".to_owned(), 5)], Timestamp::from_millis(1_000));
+            let sent = (0..16).map(|_| limit.count(&shares, now));
+            let sent = join_all(sent).await.into_iter().filter_map(Result::ok);
+            assert_eq!(sent.map(Counted::was_sent).count(), 5);
+            assert_eq!(limit.sent_by("by/ada", now), Ok(5));
+        });
     }
 }

@@ -100,7 +100,8 @@ impl Platform {
             signing_key: settings.signing_key,
             ended: Notify::new(),
         });
-        let invitations = Arc::default();
+        let (store, random) = (world.store.clone(), world.ports.random.clone());
+        let invitations = Arc::new(MailLimit { store, random });
         Ok(Platform { world, authn, lockout, invitations, settings })
     }
 }

@@ -5,6 +5,7 @@
 mod ancestry;
 mod cascade;
 pub mod commerce;
+pub mod creation;
 pub mod delivery;
 pub mod events;
 pub mod hosting;

@@ -2,6 +2,7 @@
 
 use super::{
     commerce::notice_limit::NoticeLimit,
+    creation::{self, Creation},
     delivery::builds::{RequestedRuns, SeenRunners, WaitingBuilds},
     events::webhooks::{Subscribers, outbox},
     hosting::{
@@ -27,7 +28,7 @@ use crate::{
         host::Host,
         resource::{Moment, Resource, Retry},
         store::Store,
-        turns::{Tenant, Turn, Turns},
+        turns::{Tenant, Turns},
         uses::{LimitsCount, Uses},
     },
 };
@@ -142,8 +143,9 @@ impl World {
 
     /// The turn to create a child of this parent, for whoever counts the children first. It must be
     /// held until the child exists.
-    pub(crate) async fn creation(&self, parent: impl Id) -> Result<Turn<Ulid>, Fault> {
-        Ok(self.creations.take(parent.unique()).await?)
+    pub(crate) async fn creation(&self, parent: impl Id) -> Result<Creation, Fault> {
+        let Ports { clock, random, .. } = &self.ports;
+        creation::take(&self.creations, parent.unique(), (&self.store, clock, random)).await
     }
 
     /// Says that the service is about to stop: calls that wait for something to happen end.

@@ -136,6 +136,11 @@ impl Store {
         self.inner.lease(Shard::of(&key.to_string()))
     }
 
+    /// Whether no other process may share the store.
+    pub fn is_alone(&self) -> bool {
+        self.inner.is_alone()
+    }
+
     /// The leases that other processes may get, and this one holds.
     pub fn leases(&self) -> Vec<Lease> {
         self.inner.leases()

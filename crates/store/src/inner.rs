@@ -3,6 +3,7 @@
 use crate::{
     Memory, Record, Snapshot, StoreError, Stored,
     batch::Seen,
+    bulletins::Bulletins,
     cache::Cache,
     leases::Leases,
     others,
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     view: RwLock<()>,
     pub(crate) vitals: Vitals,
     pub(crate) leases: Leases,
+    pub(crate) bulletins: Bulletins,
     /// Gets the keys of the records that other processes have written.
     pub(crate) others: others::Sender,
 }
@@ -47,6 +49,7 @@ impl Inner {
             view: RwLock::new(()),
             vitals: Vitals::default(),
             leases,
+            bulletins: Bulletins::default(),
             others: others::sender(),
         })
     }

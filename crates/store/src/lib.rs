@@ -59,6 +59,7 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod bulletins;
 mod cache;
 mod change;
 mod check;
@@ -82,6 +83,7 @@ mod sled_rows;
 mod vitals;
 mod writer;
 
+pub use bulletins::Bulletin;
 pub use change::Change;
 pub use check::Finding;
 pub use error::StoreError;
@@ -194,6 +196,11 @@ impl Store {
         self.inner.leases.of(shard)
     }
 
+    /// Whether no other process may share the rows.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.inner.leases, Leases::All)
+    }
+
     /// The leases that this process holds now. None where it is alone.
     pub fn leases(&self) -> Vec<Lease> {
         self.inner.leases.all()
@@ -202,6 +209,19 @@ impl Store {
     /// Whether this process has held the lease since it got it.
     pub fn has(&self, lease: Lease) -> bool {
         self.inner.leases.has(lease)
+    }
+
+    /// Tells the other processes that share the rows a text on a topic, within two seconds or so. It takes the
+    /// place of an earlier one.
+    pub fn post(&self, topic: &'static str, text: Vec<u8>) {
+        if !self.is_alone() {
+            self.inner.bulletins.post(topic, text);
+        }
+    }
+
+    /// What other processes, which live, told last on a topic.
+    pub fn bulletins(&self, topic: &str) -> Vec<Bulletin> {
+        self.inner.bulletins.of_others(topic)
     }
 
     /// Tells from now on what other processes that share the rows did.

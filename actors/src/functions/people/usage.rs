@@ -85,7 +85,7 @@ impl Platform {
         Ok(Some(match quota {
             Quota::Organizations => return made_by_owner(&self.world, id),
             Quota::BuildMinutes => minutes(store, id, now)?,
-            Quota::Mails => self.invitations.sent_by(&id.to_string(), now) as u64,
+            Quota::Mails => self.invitations.sent_by(&id.to_string(), now)? as u64,
             _ => usage(store, id)?.of(quota),
         }))
     }

@@ -35,6 +35,14 @@ create table {schema}.shards (
 ) with (fillfactor = 50);
 insert into {schema}.shards (shard) select generate_series(0, 255);
 
+-- What each node told last on a topic. A crash of the database may lose it.
+create unlogged table {schema}.bulletins (
+    node int not null,
+    topic text not null,
+    content bytea not null,
+    primary key (node, topic)
+) with (fillfactor = 50);
+
 -- The keys of the rows that each batch wrote. The batches of a lane of a node are numbered without gaps. A
 -- batch without keys stands for one that was given up. Readers know the batches that they have read by their
 -- marks: a failover may lose a batch, and another one may get its number.
@@ -112,6 +120,23 @@ begin
     );
     return query select s.shard, s.epoch from {schema}.shards s where s.node = the_node
         union all select null, share;
+end
+$$;
+
+-- Tells other nodes something, and returns what those that live told last.
+create function {schema}.exchange(
+    the_node int, the_token text, topics text[], contents bytea[]
+) returns table (node int, topic text, content bytea) language plpgsql as $$
+begin
+    perform set_config('synchronous_commit', 'off', true);
+    insert into {schema}.bulletins as b (node, topic, content)
+    select n.id, q.topic, q.content
+    from unnest(topics, contents) as q(topic, content), {schema}.nodes n
+    where n.id = the_node and n.token = the_token
+    on conflict on constraint bulletins_pkey do update set content = excluded.content;
+    return query select b.node, b.topic, b.content
+    from {schema}.bulletins b join {schema}.nodes n on n.id = b.node
+    where b.node <> the_node and n.token is not null and n.until > now();
 end
 $$;
 
@@ -283,6 +308,9 @@ begin
     update {schema}.nodes n set token = null where n.until < now() - kept and n.token is not null;
     delete from {schema}.feed f using {schema}.nodes n
     where n.id = f.node and n.token is null and n.until < now() - 2 * kept;
+    delete from {schema}.bulletins b where not exists (
+        select from {schema}.nodes n where n.id = b.node and n.until > now() - kept
+    );
     delete from {schema}.nodes n where n.token is null and n.until < now() - 2 * kept;
     delete from {schema}.feed f using {schema}.feed successor
     where successor.node = f.node and successor.lane = f.lane and successor.seq = f.seq + 1

@@ -39,6 +39,27 @@ fn each_node_acts_for_its_share_and_for_that_of_one_that_ended() {
     });
 }
 
+/// Each second, nodes tell each other the last text on a topic. One that ended tells nothing any more.
+#[test]
+fn nodes_tell_each_other() {
+    let Some(address) = test_support::postgres::new_store("leases") else { return };
+    run(async {
+        let (one, two) = (node(&address).store, node(&address).store);
+        let heard = |store: &Store| -> Vec<Vec<u8>> {
+            store.bulletins("weather").iter().map(|told| told.text.to_vec()).collect()
+        };
+        for (text, says) in [(b"rain", b"cold"), (b"snow", b"warm")] {
+            one.post("weather", text.to_vec());
+            two.post("weather", says.to_vec());
+            one.post("news", b"none".to_vec());
+            let told = || heard(&two) == [text.to_vec()] && heard(&one) == [says.to_vec()];
+            until("they heard each other", told).await;
+        }
+        one.close();
+        until("it is forgotten", || heard(&two).is_empty()).await;
+    });
+}
+
 #[test]
 fn who_is_alone_acts_at_once() {
     let Some(address) = test_support::postgres::new_store("leases") else { return };

@@ -5,7 +5,7 @@ use crate::{
     call::{
         authz::{self, memberships},
         context::Call,
-        mail_limit::{Share, UsedUp},
+        mail_limit::{NotCounted, Share},
         platform::{Platform, Settings},
     },
     functions::commerce::checkouts::unsettled::{Whole, refuse_unsettled},
@@ -233,13 +233,17 @@ fn shares(cx: &Call, p: &InviteMember) -> Result<Vec<Share>, Fault> {
     Ok(shares)
 }
 
-fn used_up(used: &UsedUp) -> Fault {
-    let what = match used.share {
+fn used_up(not_counted: NotCounted) -> Fault {
+    let (share, retry_after) = match not_counted {
+        NotCounted::UsedUp { share, retry_after } => (share, retry_after),
+        NotCounted::Fault(fault) => return fault,
+    };
+    let what = match share {
         0 => "too many invitations to this e-mail within an hour",
         1 => "too many invitations by this organization within an hour",
         _ => "too many invitations by you within an hour",
     };
-    Fault::TooMany { what: what.into(), retry_after: used.retry_after }
+    Fault::TooMany { what: what.into(), retry_after }
 }
 
 impl Serves<InviteMember> for Platform {
@@ -257,7 +261,7 @@ impl Serves<InviteMember> for Platform {
             accepted_by: None,
         };
         let mail_counted =
-            self.invitations.count(&shares(cx, &p)?, cx.now).map_err(|used| used_up(&used))?;
+            self.invitations.count(&shares(cx, &p)?, cx.now).await.map_err(used_up)?;
         let reply = show(p.organization_id, &invitation, Some(token.clone()));
         let name = cx.ancestry.organization()?.1.name.clone();
         let command = Command::Invite { invitation, known };
