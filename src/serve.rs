@@ -93,7 +93,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
 fn start_background(args: &ServeArgs, platform: &Platform) {
     Sweeper::start(platform.clone());
     FanOut::start(platform.world.clone());
-    OtherNodes::start(platform.world.clone());
+    OtherNodes::start(platform.clone());
     let round = Duration::from_secs(args.hosting.watch_interval.max(1));
     let intervals = Intervals { round, ..Intervals::default() };
     InstanceReconciler::start(platform.world.clone(), intervals);

@@ -1,7 +1,8 @@
 //! Hears what other processes did that share the store, and tells those whom it concerns: owners whose records
-//! they wrote, and all owners when this process got leases or lost some.
+//! they wrote, and all owners when this process got leases or lost some. Tells them which calls passed here.
 
 use crate::{
+    call::{platform::Platform, rate_limit::Exchange},
     kinds::{events::webhooks::outbox::Outgoing, world::World},
     runtime::guard::Guard,
 };
@@ -13,39 +14,53 @@ use store::{Event, Record};
 /// The pause before the owners are looked for again.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
+/// How often nodes tell each other which calls they let pass.
+const TELLS_EVERY: Duration = Duration::from_secs(1);
+
 pub struct OtherNodes {
-    world: Arc<World>,
+    platform: Platform,
 }
 
 impl OtherNodes {
     /// Starts on this thread's arbiter.
-    pub fn start(world: Arc<World>) -> Addr<OtherNodes> {
-        let clock = world.ports.clock.clone();
-        let health = world.registry.add("otherNodes", None, 1, clock.now());
-        Guard::start(OtherNodes { world }, Default::default(), health, clock)
+    pub fn start(platform: Platform) -> Addr<OtherNodes> {
+        let clock = platform.world.ports.clock.clone();
+        let health = platform.world.registry.add("otherNodes", None, 1, clock.now());
+        Guard::start(OtherNodes { platform }, Default::default(), health, clock)
     }
 }
 
 impl Actor for OtherNodes {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
-        let world = self.world.clone();
-        let hear = async move {
-            let mut others = world.store.others();
-            // What was told before is not told again.
-            let mut event = Event::Leases;
-            loop {
-                while tell(&world, &event).await.is_err() {
-                    world.ports.clock.sleep(AGAIN_AFTER).await;
-                }
-                event = others.next().await;
-            }
-        };
-        ctx.spawn(hear.into_actor(self));
+        ctx.spawn(hear(self.platform.world.clone()).into_actor(self));
+        if !self.platform.world.store.is_alone() {
+            ctx.spawn(tell_of_calls(self.platform.clone()).into_actor(self));
+        }
     }
 }
 
 impl Supervised for OtherNodes {}
+
+async fn hear(world: Arc<World>) {
+    let mut others = world.store.others();
+    // What was told before is not told again.
+    let mut event = Event::Leases;
+    loop {
+        while tell(&world, &event).await.is_err() {
+            world.ports.clock.sleep(AGAIN_AFTER).await;
+        }
+        event = others.next().await;
+    }
+}
+
+async fn tell_of_calls(platform: Platform) {
+    let (world, mut exchange) = (&platform.world, Exchange::default());
+    loop {
+        exchange.tick(&platform.authn.limiter, &world.store);
+        world.ports.clock.sleep(TELLS_EVERY).await;
+    }
+}
 
 /// Refused while the owners are being started.
 async fn tell(world: &World, event: &Event) -> Result<(), Fault> {

@@ -54,8 +54,8 @@ pub struct Admission {
 }
 
 impl Authn {
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
-        Authn { settings, limiter: Limiter::default() }
+    pub(crate) fn new(settings: Arc<Settings>, is_alone: bool) -> Self {
+        Authn { settings, limiter: Limiter::start(is_alone) }
     }
 
     /// Finds out who calls. The cost of the call counts against the account that the credentials

@@ -92,7 +92,7 @@ impl Platform {
     ) -> Result<Platform, Fault> {
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
-        let authn = Arc::new(Authn::new(settings.clone()));
+        let authn = Arc::new(Authn::new(settings.clone(), world.store.is_alone()));
         let lockout = Arc::new(Lockout {
             store: world.store.clone(),
             clock: world.ports.clock.clone(),

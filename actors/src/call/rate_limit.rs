@@ -3,10 +3,15 @@
 //! who rents a /48 has 65,536 networks of 64 bits.
 
 mod buckets;
+mod nodes;
+
+pub use nodes::Exchange;
 
 use buckets::Buckets;
 use contract::{Fault, UserId, authentication::Tier};
 use governor::clock::{Clock, DefaultClock};
+use nodes::Passed;
+use serde::{Deserialize, Serialize};
 use std::{
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
@@ -14,7 +19,7 @@ use std::{
 };
 
 /// The caller that a bucket counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RateKey {
     /// An account, whatever its credential.
     User(UserId),
@@ -136,6 +141,14 @@ impl<C: Clock> Sizes<C> {
         allowance
     }
 
+    /// Takes calls that another node let pass.
+    fn charge(&self, who: RateKey, cost: NonZeroU32) {
+        self.callers.charge(who, cost);
+        for ((network, _), buckets) in who.wider().zip(&self.wider) {
+            buckets.charge(network, cost);
+        }
+    }
+
     fn peek(&self, who: RateKey) -> Allowance {
         let own = self.callers.peek(who);
         let shared = who.wider().zip(&self.wider).map(|((n, _), b)| b.peek(n).remaining);
@@ -150,11 +163,14 @@ impl<C: Clock> Sizes<C> {
 /// The buckets of all callers, one set for each tier.
 pub struct Limiter<C: Clock = DefaultClock> {
     tiers: Vec<(Tier, Sizes<C>)>,
+    /// What other nodes are told of. `None`: there are none.
+    passed: Option<Passed>,
 }
 
-impl Default for Limiter {
-    fn default() -> Self {
-        Limiter::new(&DefaultClock::default())
+impl Limiter {
+    pub fn start(is_alone: bool) -> Self {
+        let passed = (!is_alone).then(Passed::default);
+        Limiter { passed, ..Limiter::new(&DefaultClock::default()) }
     }
 }
 
@@ -165,7 +181,7 @@ impl<C: Clock + Clone> Limiter<C> {
             let size = NonZeroU32::new(tier.per_minute()?)?;
             Some((tier, Sizes::new(size, clock)))
         };
-        Limiter { tiers: tiers.into_iter().filter_map(limited).collect() }
+        Limiter { tiers: tiers.into_iter().filter_map(limited).collect(), passed: None }
     }
 }
 
@@ -177,7 +193,12 @@ impl<C: Clock> Limiter<C> {
     /// Takes the cost of a call from the caller's bucket. A cost of 0 only looks.
     pub fn take(&self, who: RateKey, tier: Tier, cost: u32) -> Allowance {
         let Some(cost) = NonZeroU32::new(cost) else { return self.peek(who, tier) };
-        self.of(tier).map_or(Allowance::unlimited(), |sizes| sizes.take(who, cost))
+        let Some(sizes) = self.of(tier) else { return Allowance::unlimited() };
+        let allowance = sizes.take(who, cost);
+        if let Some(passed) = self.passed.as_ref().filter(|_| allowance.retry_after.is_none()) {
+            passed.count(who, tier, cost);
+        }
+        allowance
     }
 
     /// The calls that a caller has left, without taking one.

@@ -35,7 +35,7 @@ struct Cost {
 pub fn measure() -> Outcome<Vec<Row>> {
     machine::wait_until_quiet();
     let before = machine::resident(None)?;
-    let limiter = Limiter::default();
+    let limiter = Limiter::start(true);
     let ours = each(|who| limiter.take(who, TIER, 1).retry_after.is_none())?;
     std::thread::sleep(Duration::from_millis(200));
     let begun = Instant::now();

@@ -19,10 +19,14 @@ enum Ask {
     Take(RateKey),
     /// Tell whether the calls could be taken, and take none.
     Look(RateKey),
+    /// Take calls that were made already, also if the bucket has not so many. This is the time in which they
+    /// come back.
+    Charge(RateKey, Duration),
 }
 
-/// The buckets as governor stores them. governor takes every call that it grants, and makes a
-/// bucket for every key. This store does neither for an [`Ask::Look`].
+/// The buckets as governor stores them. governor takes every call that it grants and none that it refuses, and
+/// makes a bucket for every key. This store takes and makes nothing for an [`Ask::Look`], and takes always for an
+/// [`Ask::Charge`].
 #[derive(Default)]
 struct Kept(DashMapStateStore<RateKey>);
 
@@ -36,6 +40,13 @@ impl StateStore for Kept {
         let look = |full_at| decide(full_at).map(|(granted, _)| granted);
         match ask {
             Ask::Take(who) => self.0.measure_and_replace(who, decide),
+            Ask::Charge(who, time) => self.0.measure_and_replace(who, &decide).inspect_err(|_| {
+                // What governor refuses, it refuses because the bucket is full again only later than now.
+                let later = |full_at: Option<Nanos>| {
+                    Ok::<_, Infallible>(((), full_at.unwrap_or(Nanos::new(0)) + Nanos::from(*time)))
+                };
+                let Ok(()) = self.0.measure_and_replace(who, later);
+            }),
             Ask::Look(who) => match self.0.get(who) {
                 None => look(None),
                 Some(bucket) => {
@@ -104,6 +115,13 @@ impl<C: Clock> Buckets<C> {
             }
             Err(_) => self.peek(who),
         }
+    }
+
+    /// Takes calls that were made already, so that the bucket may owe some.
+    pub fn charge(&self, who: RateKey, cost: NonZeroU32) {
+        let cost = cost.min(self.size);
+        let time = self.each() * cost.get();
+        let _ = self.rate.check_key_n(&Ask::Charge(who, time), cost);
     }
 
     /// The time after which one call comes back.

@@ -1,0 +1,161 @@
+//! What nodes that share a store tell each other, each second, of the calls that they let pass. What others let pass
+//! is taken from the buckets here, which may owe calls then. So a caller who asks all nodes gets more than the limit
+//! for a second or two, and waits for it afterwards.
+
+use super::{Limiter, RateKey};
+use crate::runtime::store::Store;
+use contract::authentication::Tier;
+use governor::clock::Clock;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    num::NonZeroU32,
+    sync::{Mutex, PoisonError},
+};
+
+/// What the bulletins are about.
+const TOPIC: &str = "calls";
+/// A bulletin has so many seconds, because some may be told before others look.
+const SECONDS: usize = 4;
+/// Callers of one second that are told of.
+const MOST_CALLERS: usize = 10_000;
+
+/// The calls that this node let pass and has not told of.
+#[derive(Default)]
+pub(super) struct Passed(Mutex<HashMap<(RateKey, Tier), u32>>);
+
+impl Passed {
+    pub(super) fn count(&self, who: RateKey, tier: Tier, cost: NonZeroU32) {
+        let mut passed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = passed.contains_key(&(who, tier));
+        if is_known || passed.len() < MOST_CALLERS {
+            let count = passed.entry((who, tier)).or_default();
+            *count = count.saturating_add(cost.get());
+        }
+    }
+
+    fn take(&self) -> Second {
+        let passed = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        passed.into_iter().map(|((who, tier), cost)| (who, tier, cost)).collect()
+    }
+}
+
+/// The calls of one second, and what they cost.
+type Second = Vec<(RateKey, Tier, u32)>;
+
+/// What a node tells.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Told {
+    /// How many seconds it has told of.
+    count: u64,
+    /// The last ones.
+    seconds: VecDeque<Second>,
+}
+
+/// What was told, and what was heard of other nodes.
+#[derive(Default)]
+pub struct Exchange {
+    told: Told,
+    /// How many seconds of each node were counted here.
+    heard: BTreeMap<i32, u64>,
+}
+
+impl Exchange {
+    /// Tells what passed here since the last time, and counts what passed elsewhere.
+    pub fn tick<C: Clock>(&mut self, limiter: &Limiter<C>, store: &Store) {
+        let Some(passed) = &limiter.passed else { return };
+        let second = passed.take();
+        // Once nothing has passed for a while, there is nothing to tell.
+        let is_news = !second.is_empty() || self.told.seconds.iter().any(|told| !told.is_empty());
+        self.told.count += 1;
+        self.told.seconds.push_back(second);
+        if self.told.seconds.len() > SECONDS {
+            self.told.seconds.pop_front();
+        }
+        if is_news && let Ok(text) = serde_json::to_vec(&self.told) {
+            store.raw().post(TOPIC, text);
+        }
+        let bulletins = store.raw().bulletins(TOPIC);
+        self.heard.retain(|node, _| bulletins.iter().any(|bulletin| bulletin.node == *node));
+        for bulletin in bulletins {
+            match serde_json::from_slice(&bulletin.text) {
+                Ok(told) => self.hear(bulletin.node, told, limiter),
+                Err(e) => {
+                    tracing::warn!(node = bulletin.node, error = %e, "what a node tells of calls cannot be read")
+                }
+            }
+        }
+    }
+
+    fn hear<C: Clock>(&mut self, node: i32, told: Told, limiter: &Limiter<C>) {
+        let heard = self.heard.insert(node, told.count).unwrap_or_default();
+        let new = usize::try_from(told.count.saturating_sub(heard)).unwrap_or(usize::MAX);
+        let old = told.seconds.len().saturating_sub(new);
+        for (who, tier, cost) in told.seconds.into_iter().skip(old).flatten() {
+            if let (Some(sizes), Some(cost)) = (limiter.of(tier), NonZeroU32::new(cost)) {
+                sizes.charge(who, cost);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use governor::clock::FakeRelativeClock;
+    use std::{net::IpAddr, time::Duration};
+
+    fn limiter(clock: &FakeRelativeClock) -> Limiter<FakeRelativeClock> {
+        Limiter { passed: Some(Passed::default()), ..Limiter::new(clock) }
+    }
+
+    /// One node hears what another one tells, as often as it is told.
+    fn told(exchange: &mut Exchange, limiter: &Limiter<FakeRelativeClock>) -> Vec<u8> {
+        let second = limiter.passed.as_ref().unwrap().take();
+        exchange.told.count += 1;
+        exchange.told.seconds.push_back(second);
+        serde_json::to_vec(&exchange.told).unwrap()
+    }
+
+    #[test]
+    fn what_passed_elsewhere_is_taken_once_and_paid_back() {
+        let clock = FakeRelativeClock::default();
+        let (here, elsewhere) = (limiter(&clock), limiter(&clock));
+        let (mut hears, mut tells) = (Exchange::default(), Exchange::default());
+        let who = RateKey::Address(IpAddr::from([10, 0, 0, 1]));
+        let pass = |node: &Limiter<_>| {
+            (0..100).filter(|_| node.take(who, Tier::Free, 1).retry_after.is_none()).count()
+        };
+        assert_eq!((pass(&here), pass(&elsewhere)), (60, 60), "a full bucket on each node");
+        let text = told(&mut tells, &elsewhere);
+        for _ in 0..3 {
+            hears.hear(7, serde_json::from_slice(&text).unwrap(), &here);
+        }
+        // It owes 60 calls, a minute's: a call passes after that, and one second.
+        let refused = here.take(who, Tier::Free, 1).retry_after;
+        assert_eq!(refused, Some(Duration::from_secs(61)));
+        clock.advance(Duration::from_secs(70));
+        assert_eq!(pass(&here), 10);
+        // What was told of before is not counted again with what is new.
+        elsewhere.take(who, Tier::Free, 5);
+        let text = told(&mut tells, &elsewhere);
+        clock.advance(Duration::from_secs(60));
+        hears.hear(7, serde_json::from_slice(&text).unwrap(), &here);
+        assert_eq!(here.peek(who, Tier::Free).remaining, 55);
+    }
+
+    #[test]
+    fn the_networks_of_a_caller_are_taken_from_too() {
+        let clock = FakeRelativeClock::default();
+        let (here, elsewhere) = (limiter(&clock), limiter(&clock));
+        let client = |n| RateKey::address(IpAddr::from([0x2001, 0xdb8, 7, n, 0, 0, 0, 1]));
+        for n in 0..4 {
+            for _ in 0..60 {
+                elsewhere.take(client(n), Tier::Free, 1);
+            }
+        }
+        let text = told(&mut Exchange::default(), &elsewhere);
+        Exchange::default().hear(7, serde_json::from_slice(&text).unwrap(), &here);
+        assert_eq!(here.peek(client(9), Tier::Free).remaining, 0, "a /56 makes 240 calls");
+    }
+}
