@@ -236,20 +236,21 @@ fn an_image_that_is_gone_fails_the_instance_until_it_is_back() {
 const AT_REST: [&str; 5] = ["running", "stopped", "failed", "live", "succeeded"];
 
 /// Kills the service as soon as `now` is in this state, and starts it again. A busy machine may not see a short
-/// state: then it is killed after it.
-fn kill_in(service: &mut Installed, state: &str, now: impl Fn(&Installed) -> Value) {
+/// state: then it is killed after it. Returns whether the state was seen.
+fn kill_in(service: &mut Installed, state: &str, now: impl Fn(&Installed) -> Value) -> bool {
     let begun = Instant::now();
-    loop {
+    let is_seen = loop {
         let seen = now(service);
         if seen == state || AT_REST.iter().any(|rest| seen == *rest) {
-            break;
+            break seen == state;
         }
         assert!(begun.elapsed() < LONGEST, "{state} was never seen: {seen}");
         // Some states are short.
         std::thread::sleep(Duration::from_millis(2));
-    }
+    };
     service.kill();
     service.boot();
+    is_seen
 }
 
 #[test]
@@ -267,6 +268,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         let found = service.call(Some(&ada), "svc_getBackendInstance", json!({"instanceId": id}));
         found.body["result"]["state"].clone()
     };
+    let mut seen = Vec::new();
     for (function, states, end) in [
         ("", ["provisioning", "starting"].as_slice(), "running"),
         ("svc_stopBackendInstance", &["stopping"], "stopped"),
@@ -277,7 +279,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
             service.call(Some(&ada), function, json!({"instanceId": id})).ok();
         }
         for state in states {
-            kill_in(&mut service, state, instance);
+            seen.push(kill_in(&mut service, state, instance));
         }
         until(&service, &ada, &id, &[end]);
     }
@@ -296,14 +298,14 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         let params = json!({"deploymentId": deployment["id"]});
         service.call(Some(&ada), "getDeployment", params).ok()["state"].clone()
     };
-    kill_in(&mut service, "building", state);
-    kill_in(&mut service, "deploying", |service| {
+    seen.push(kill_in(&mut service, "building", state));
+    seen.push(kill_in(&mut service, "deploying", |service| {
         if instance(service) == "running" {
             service.call(Some(&ada), "svc_restartBackendInstance", json!({"instanceId": id}));
         }
         state(service)
-    });
-    kill_in(&mut service, "verifying", state);
+    }));
+    seen.push(kill_in(&mut service, "verifying", state));
     assert_eq!(deployed(&service, &ada, &deployment)["state"], "live");
     let run = json!({"appId": made["appId"], "functionName": "version"});
     assert_eq!(service.call(Some(&ada), "svc_runCloudFunction", run).ok(), "two");
@@ -319,7 +321,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         let params = json!({"deploymentId": sick["id"]});
         service.call(Some(&ada), "getDeployment", params).ok()["state"].clone()
     };
-    kill_in(&mut service, "verifying", state);
+    seen.push(kill_in(&mut service, "verifying", state));
     service.stop();
     service.set("SVC_CLOCK_AHEAD", "301");
     service.boot();
@@ -341,7 +343,9 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         let params = json!({"jobId": job["id"]});
         service.call(Some(&admin), "getBuildJobStatus", params).ok()["state"].clone()
     };
-    kill_in(&mut service, "building", state);
+    seen.push(kill_in(&mut service, "building", state));
+    let missed = seen.iter().filter(|seen| !**seen).count();
+    assert!(missed <= seen.len() / 2, "most states were seen: {seen:?}");
     eventually("it is built", || state(&service) == "succeeded");
 
     let gone = json!({"instanceId": id, "deleteData": true});

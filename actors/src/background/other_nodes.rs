@@ -33,8 +33,8 @@ impl OtherNodes {
 impl Actor for OtherNodes {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.spawn(hear(self.platform.world.clone()).into_actor(self));
         if !self.platform.world.store.is_alone() {
+            ctx.spawn(hear(self.platform.world.clone()).into_actor(self));
             ctx.spawn(tell_of_calls(self.platform.clone()).into_actor(self));
         }
     }

@@ -15,6 +15,9 @@ use store::{Change, Merge};
 
 const WITHIN: Duration = Duration::from_secs(3600);
 
+/// Where there is no limit, so many are counted.
+const MOST_COUNTED: usize = 1_000;
+
 /// A sender or recipient, and how many mails it may send or get within an hour.
 pub type Share = (String, usize);
 
@@ -36,7 +39,9 @@ struct Mail {
 
 impl Mails {
     fn recent(&self, now: Timestamp) -> impl Iterator<Item = &Mail> {
-        self.0.iter().filter(move |mail| now.since(mail.at) < WITHIN)
+        // One that lies far ahead was sent while the clock was wrong.
+        let counts = move |mail: &&Mail| now.since(mail.at) < WITHIN && mail.at.since(now) < WITHIN;
+        self.0.iter().filter(counts)
     }
 
     /// Seconds until fewer than `most` are counted; `None` if that is so already.
@@ -49,8 +54,9 @@ impl Mails {
 
     /// With another mail, and without those that are old.
     fn and(&self, id: EventId, now: Timestamp) -> Mails {
-        let mail = Mail { id, at: now };
-        Mails(self.recent(now).cloned().chain([mail]).collect())
+        let surplus = (self.recent(now).count() + 1).saturating_sub(MOST_COUNTED);
+        let recent = self.recent(now).skip(surplus).cloned();
+        Mails(recent.chain([Mail { id, at: now }]).collect())
     }
 }
 

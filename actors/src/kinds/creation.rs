@@ -1,6 +1,7 @@
 //! The turn of those who create something of which its parent may have only so many, or one at a time: each
 //! counts what is there before it creates. Within a process the turn is in memory. Where other processes share the
-//! store, it is also in a record.
+//! store, it is also in a record, for half a minute, which the clock of each process measures. So of two processes, one
+//! that takes longer, or whose clock is as far ahead, lets the other exceed the limit by what it creates.
 
 use crate::{
     ports::random::Random,
@@ -47,16 +48,16 @@ impl Merge for CreationTurn {
 /// A turn. It ends when it is dropped.
 pub struct Creation {
     _here: Turn<Ulid>,
-    _everywhere: Option<HeldByAll>,
+    _among_nodes: Option<TurnAmongNodes>,
 }
 
-struct HeldByAll {
+struct TurnAmongNodes {
     store: Store,
     key: String,
     by: EventId,
 }
 
-impl Drop for HeldByAll {
+impl Drop for TurnAmongNodes {
     fn drop(&mut self) {
         self.store.note(Change::new().merge::<CreationTurn>(&self.key, self.by));
     }
@@ -69,19 +70,19 @@ pub(super) async fn take(
     (store, clock, random): (&Store, &Clock, &Random),
 ) -> Result<Creation, Fault> {
     let here = turns.take(parent).await?;
-    let everywhere = match store.is_alone() {
+    let among_nodes = match store.is_alone() {
         true => None,
-        false => Some(take_from_all(parent, store, clock, random).await?),
+        false => Some(take_among_nodes(parent, store, clock, random).await?),
     };
-    Ok(Creation { _here: here, _everywhere: everywhere })
+    Ok(Creation { _here: here, _among_nodes: among_nodes })
 }
 
-async fn take_from_all(
+async fn take_among_nodes(
     parent: Ulid,
     store: &Store,
     clock: &Clock,
     random: &Random,
-) -> Result<HeldByAll, Fault> {
+) -> Result<TurnAmongNodes, Fault> {
     let (key, by) = (parent.to_string(), random.id(clock.now()));
     loop {
         let seen = store.get::<CreationTurn>(&key)?;
@@ -90,7 +91,7 @@ async fn take_from_all(
             let turn = CreationTurn { by, until: now + HELD };
             let taken = Change::new().replace::<CreationTurn>(&key, seen.as_deref(), turn);
             match store.commit(taken).await {
-                Ok(()) => return Ok(HeldByAll { store: store.clone(), key, by }),
+                Ok(()) => return Ok(TurnAmongNodes { store: store.clone(), key, by }),
                 Err(Fault::Stale) => {}
                 Err(fault) => return Err(fault),
             }

@@ -1,6 +1,6 @@
 //! The directory of owners. It wakes an owner when a message for it arrives, and retires idle
-//! owners. Only the directory wakes owners, and never two of one id, so a resource has one writer.
-//! The version of the record in the store is a second guard against two writers.
+//! owners. Only the directory wakes owners, and never two of one id, so a resource has one writer in a
+//! process. The version of the record in the store guards against two of several processes.
 
 use super::{
     entries::Pending,
@@ -132,7 +132,8 @@ impl<R: Resource> Directory<R> {
         let used = clock.now();
         let health =
             host.registry().add_owner(R::TREE, &id.to_string(), self.rules.longest_queue, used);
-        // What nobody had begun when this process got the lease, nobody but its owner here begins.
+        // After Resume, only this process begins work under this lease. So an owner that is woken now begins
+        // it for the first time.
         let lease = host.store().lease::<R>(&id);
         let is_first =
             lease.is_some_and(|lease| lease.is_shared() && self.resumed.contains(&lease));
@@ -167,8 +168,31 @@ impl<R: Resource> Directory<R> {
                 if same && matches!(left, Ok(Ok(true) | Err(_))) {
                     directory.owners.remove(&id);
                     directory.host.registry().remove(R::TREE, &id.to_string());
+                    // What another process wrote meanwhile was told to an owner that did not hear it.
+                    directory.wake_to_work(id);
                 }
             }));
+        }
+    }
+
+    /// Whether there is an owner, which may be parked.
+    fn is_awake(&self, id: R::Key) -> bool {
+        let entry = self.owners.get(&id);
+        entry.is_some_and(|entry| entry.addr.connected() || entry.health.has_given_up())
+    }
+
+    /// Wakes an owner that sleeps, if its record asks for work and this process acts for it.
+    fn wake_to_work(&mut self, id: R::Key) {
+        let store = self.host.store();
+        if self.is_awake(id) || store.lease::<R>(&id).is_none() {
+            return;
+        }
+        match store.get::<R>(&id) {
+            Ok(Some(stored)) if stored.task().is_some() => drop(self.wake(id, false)),
+            Ok(_) => {}
+            Err(e) => {
+                tracing::error!(kind = R::TREE, %id, error = %e, "a record cannot be read");
+            }
         }
     }
 
@@ -226,8 +250,7 @@ impl<R: Resource> Handler<Resume> for Directory<R> {
         for id in store.newest::<R>(&Pending, None).keys() {
             match id {
                 Ok(id) if shard_of(id, self.shards) == self.shard => {
-                    let lease = store.lease::<R>(&id);
-                    if lease.is_some() && !self.owners.contains_key(&id) {
+                    if store.lease::<R>(&id).is_some() && !self.is_awake(id) {
                         self.wake(id, false);
                     }
                 }
@@ -253,16 +276,10 @@ impl<R: Resource> Handler<WrittenByOther<R>> for Directory<R> {
         if let Some(stored) = &found {
             R::written(id, None, &stored.state, &self.host);
         }
-        match self.owners.get(&id) {
+        match self.owners.get(&id).filter(|entry| entry.addr.connected()) {
             #[allow(clippy::disallowed_methods, reason = "the feed of the store bounds it")]
-            Some(entry) if entry.addr.connected() => entry.addr.do_send(Heard::Written),
-            Some(_) => {}
-            None => {
-                let is_at_work = found.is_some_and(|stored| stored.task().is_some());
-                if is_at_work && self.host.store().lease::<R>(&id).is_some() {
-                    self.wake(id, false);
-                }
-            }
+            Some(entry) => entry.addr.do_send(Heard::Written),
+            None => self.wake_to_work(id),
         }
     }
 }

@@ -17,6 +17,7 @@ use super::{
 };
 use actix::prelude::*;
 use contract::{Fault, Id};
+use futures_util::future::{Either, select};
 use std::{
     collections::VecDeque,
     pin::pin,
@@ -30,13 +31,16 @@ use store::Lease;
 const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(5) };
 
+/// How often an effect that waits looks whether its lease is held.
+const CHECKS_LEASE_EVERY: Duration = Duration::from_millis(500);
+
 pub struct Owner<R: Resource> {
     id: R::Key,
     host: Arc<R::Host>,
     health: Arc<Health>,
     rules: Rules,
     record: Record<R>,
-    /// How the effect is performed that the record asks for when the owner is woken.
+    /// Whether the first effect after the wake is a first attempt.
     attempt: Attempt,
     /// Whether the store may hold a write that the record in memory lacks.
     doubtful: bool,
@@ -267,10 +271,12 @@ impl<R: Resource> Owner<R> {
             Err(fault) => return self.look_again(&fault, ctx),
         };
         let before = std::mem::replace(&mut self.record, found);
-        match heard {
-            Heard::Leases if self.acts() => {}
-            Heard::Leases => self.perform(self.pause(), Attempt::Again, ctx),
-            Heard::Written => self.follow(before, ctx),
+        let version = |record: &Record<R>| record.as_ref().map(|stored| stored.version());
+        let is_other = version(&before) != version(&self.record);
+        if heard == Heard::Leases && !self.acts() {
+            self.perform(self.pause(), Attempt::Again, ctx);
+        } else if is_other {
+            self.follow(before, ctx);
         }
         self.reply_to_waiting();
     }
@@ -283,17 +289,17 @@ impl<R: Resource> Owner<R> {
             (before, after) => before.is_none() && after.is_none(),
         };
         match self.lease {
-            // A second owner of this process may have written it, and may have begun the work.
             Some(lease) if lease.is_shared() && self.acts() => {
                 if !is_same || self.performing.is_none() {
                     self.begin(self.pause(), ctx);
                 }
             }
+            // The writer may have begun the work: another node, or a second owner in a process that is alone.
             _ => self.perform(self.pause(), Attempt::Again, ctx),
         }
     }
 
-    /// Whether nobody else performed the effect since this owner did.
+    /// Whether this owner still holds the lease under which it began.
     fn acts(&self) -> bool {
         self.lease.is_some_and(|lease| self.host.store().has(lease))
     }
@@ -375,18 +381,31 @@ impl<R: Resource> Owner<R> {
     }
 }
 
-/// Does work only as long as the lease is held: it is looked at before each step between two waits.
+/// Does work as long as the lease is held. That is checked each time the work is polled, and every half second
+/// while it waits.
 async fn under<H: Host, T>(
     lease: Lease,
     host: Arc<H>,
     work: impl Future<Output = Result<T, Retry>>,
 ) -> Result<T, Retry> {
+    if !lease.is_shared() {
+        return work.await;
+    }
+    let lost = || Err(Retry("another node acts for this object now".into()));
     let mut work = pin!(work);
-    std::future::poll_fn(|context| match host.store().has(lease) {
+    let checked = std::future::poll_fn(|context| match host.store().has(lease) {
         true => work.as_mut().poll(context),
-        false => Poll::Ready(Err(Retry("another node acts for this object now".into()))),
-    })
-    .await
+        false => Poll::Ready(lost()),
+    });
+    let ends = pin!(async {
+        while host.store().has(lease) {
+            host.clock().sleep(CHECKS_LEASE_EVERY).await;
+        }
+    });
+    match select(pin!(checked), ends).await {
+        Either::Left((done, _)) => done,
+        Either::Right(((), _)) => lost(),
+    }
 }
 
 impl<R: Resource> Unpin for Owner<R> {}

@@ -196,7 +196,8 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     fn removed(_id: Self::Key, _before: &Self::State, _host: &Self::Host) {}
 
     /// Called after a change of the state was written, to tell the memory of the program about it. A
-    /// crash loses that, and so may a write whose outcome is unknown.
+    /// crash loses that, and so may a write whose outcome is unknown. If another process wrote it, nobody knows
+    /// the state before, and it is `None` then too.
     fn written(
         _id: Self::Key,
         _before: Option<&Self::State>,

@@ -151,7 +151,7 @@ impl Store {
         self.inner.lease(Shard::of(work)).is_some()
     }
 
-    /// Whether this process has held the lease since it got it.
+    /// Whether this process still holds this lease, in this epoch.
     pub fn has(&self, lease: Lease) -> bool {
         self.inner.has(lease)
     }

@@ -124,7 +124,7 @@ quotas! {
     Backups "backups" Count "backups";
     /// The bytes of backups.
     BackupBytes "backupBytes" Bytes "backups";
-    /// The mails with invitations that were sent within an hour, as far as the running service knows.
+    /// The mails with invitations that were sent within an hour.
     Mails "mails" Count "mails of the last hour";
 }
 

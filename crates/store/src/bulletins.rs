@@ -36,6 +36,14 @@ impl Bulletins {
         std::mem::take(&mut *locked(&self.own))
     }
 
+    /// What could not be told is told the next time, unless something newer was posted.
+    pub(crate) fn take_back(&self, own: BTreeMap<&'static str, Vec<u8>>) {
+        let mut newer = locked(&self.own);
+        for (topic, text) in own {
+            newer.entry(topic).or_insert(text);
+        }
+    }
+
     pub(crate) fn heard(&self, of_others: BTreeMap<String, Vec<Bulletin>>) {
         *locked(&self.of_others) = of_others;
     }

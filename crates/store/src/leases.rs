@@ -73,6 +73,11 @@ impl Leases {
         Leases::Some(RwLock::default(), watch::Sender::default())
     }
 
+    /// Whether no other process can get any.
+    pub(crate) fn are_all(&self) -> bool {
+        matches!(self, Leases::All)
+    }
+
     /// The lease of a shard, if this process holds it now.
     pub(crate) fn of(&self, shard: Shard) -> Option<Lease> {
         match self {
@@ -100,12 +105,12 @@ impl Leases {
         }
     }
 
-    /// Whether this process has held the lease since it got it.
+    /// Whether this process still holds this lease, in this epoch.
     pub(crate) fn has(&self, lease: Lease) -> bool {
         self.of(lease.shard) == Some(lease)
     }
 
-    /// Takes over what the database says: these leases are held until then.
+    /// Takes over what the database says: these leases are held until `until`.
     pub(crate) fn hold(&self, epochs: BTreeMap<Shard, i64>, until: Duration) {
         let Leases::Some(held, changes) = self else { return };
         let mut held = held.write().unwrap_or_else(PoisonError::into_inner);

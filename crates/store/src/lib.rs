@@ -198,7 +198,7 @@ impl Store {
 
     /// Whether no other process may share the rows.
     pub fn is_alone(&self) -> bool {
-        matches!(self.inner.leases, Leases::All)
+        self.inner.leases.are_all()
     }
 
     /// The leases that this process holds now. None where it is alone.
@@ -206,13 +206,13 @@ impl Store {
         self.inner.leases.all()
     }
 
-    /// Whether this process has held the lease since it got it.
+    /// Whether this process still holds this lease, in this epoch.
     pub fn has(&self, lease: Lease) -> bool {
         self.inner.leases.has(lease)
     }
 
-    /// Tells the other processes that share the rows a text on a topic, within two seconds or so. It takes the
-    /// place of an earlier one.
+    /// Tells the other processes that share the rows a text on a topic, within two seconds if the database answers.
+    /// It takes the place of an earlier one.
     pub fn post(&self, topic: &'static str, text: Vec<u8>) {
         if !self.is_alone() {
             self.inner.bulletins.post(topic, text);

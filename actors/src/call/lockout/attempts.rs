@@ -95,8 +95,9 @@ impl Attempts {
 }
 
 impl Attempt {
+    /// One that lies far ahead was written while the clock was wrong, and counts no more than an old one.
     fn counts(&self, now: Timestamp) -> bool {
-        now.since(self.at) < WITHIN
+        now.since(self.at) < WITHIN && self.at.since(now) < WITHIN
     }
 
     fn has_failed(&self, now: Timestamp) -> bool {
@@ -211,6 +212,17 @@ mod tests {
         assert_eq!(fail(&mut attempts, "stranger 1", 1), Err(None));
         // What a process that ended has left open counts as failed.
         assert_eq!(fail(&mut attempts, "stranger 1", 130), Err(Some(770)));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_locks_nobody_out() {
+        let mut attempts = Attempts::default();
+        for _ in 0..10 {
+            assert_eq!(fail(&mut attempts, "known", 1_000_000), Ok(()));
+        }
+        assert_eq!(fail(&mut attempts, "known", 1_000_000), Err(Some(900)));
+        assert_eq!(fail(&mut attempts, "known", 10), Ok(()));
+        assert_eq!(attempts.0.len(), 1);
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::{
 const TOPIC: &str = "calls";
 /// A bulletin has so many seconds, because some may be told before others look.
 const SECONDS: usize = 4;
+/// Nodes that are remembered, with those that have ended.
+const MOST_NODES: usize = 1_000;
 /// Callers of one second that are told of.
 const MOST_CALLERS: usize = 10_000;
 
@@ -76,7 +78,10 @@ impl Exchange {
             store.raw().post(TOPIC, text);
         }
         let bulletins = store.raw().bulletins(TOPIC);
-        self.heard.retain(|node, _| bulletins.iter().any(|bulletin| bulletin.node == *node));
+        // One that was silent for a while is not counted again. Numbers of nodes do not come twice.
+        if self.heard.len() > MOST_NODES {
+            self.heard.retain(|node, _| bulletins.iter().any(|bulletin| bulletin.node == *node));
+        }
         for bulletin in bulletins {
             match serde_json::from_slice(&bulletin.text) {
                 Ok(told) => self.hear(bulletin.node, told, limiter),
@@ -109,7 +114,7 @@ mod tests {
         Limiter { passed: Some(Passed::default()), ..Limiter::new(clock) }
     }
 
-    /// One node hears what another one tells, as often as it is told.
+    /// What a node tells of the calls that it let pass since the last time.
     fn told(exchange: &mut Exchange, limiter: &Limiter<FakeRelativeClock>) -> Vec<u8> {
         let second = limiter.passed.as_ref().unwrap().take();
         exchange.told.count += 1;

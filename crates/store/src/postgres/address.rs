@@ -6,7 +6,14 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 use rustls_platform_verifier::BuilderVerifierExt;
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -18,7 +25,10 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// A PostgreSQL database, and the schema in it that holds one store.
 #[derive(Clone)]
 pub struct Postgres {
-    pub(super) config: Config,
+    /// How each of its hosts is reached.
+    hosts: Vec<Config>,
+    /// Which of them took writes last.
+    used: Arc<AtomicUsize>,
     pub(super) tls: MakeRustlsConnect,
     pub(super) schema: String,
 }
@@ -69,22 +79,57 @@ impl Postgres {
             (_, Some(file)) => tls(Trust::Authority(Path::new(&file)))?,
             (_, None) => tls(Trust::System)?,
         };
-        config
-            .ssl_mode(mode)
-            .application_name("svc")
-            .target_session_attrs(TargetSessionAttrs::ReadWrite)
-            .connect_timeout(CONNECTS)
-            .tcp_user_timeout(SILENCE)
-            .keepalives_idle(SILENCE)
-            .keepalives_interval(Duration::from_secs(1))
-            .keepalives_retries(5);
-        Ok(Postgres { config, tls, schema })
+        config.ssl_mode(mode).target_session_attrs(TargetSessionAttrs::ReadWrite);
+        Ok(Postgres { hosts: each_host(&config), used: Arc::default(), tls, schema })
+    }
+
+    /// The hosts, beginning with the one that took writes last, and their numbers.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (usize, &Config)> {
+        let numbered = self.hosts.iter().enumerate();
+        numbered.cycle().skip(self.used.load(Relaxed)).take(self.hosts.len())
+    }
+
+    /// Says that the host of this number takes writes.
+    pub(super) fn use_host(&self, number: usize) {
+        self.used.store(number, Relaxed);
     }
 
     /// A text of SQL with the schema in its places.
     pub(super) fn sql(&self, text: &str) -> String {
         text.replace("{schema}", &self.schema)
     }
+}
+
+/// A configuration for each host of one. So each has its own time limit: one that takes a connection and says
+/// nothing does not keep the others from being asked.
+fn each_host(all: &Config) -> Vec<Config> {
+    let (hosts, addresses, ports) = (all.get_hosts(), all.get_hostaddrs(), all.get_ports());
+    let one = |n: usize| {
+        let mut one = Config::new();
+        one.ssl_mode(all.get_ssl_mode())
+            .ssl_negotiation(all.get_ssl_negotiation())
+            .channel_binding(all.get_channel_binding())
+            .target_session_attrs(all.get_target_session_attrs())
+            .tcp_user_timeout(SILENCE)
+            .connect_timeout(CONNECTS)
+            .keepalives_idle(SILENCE)
+            .keepalives_interval(Duration::from_secs(1))
+            .keepalives_retries(5)
+            .application_name("svc");
+        all.get_user().map(|user| one.user(user));
+        all.get_password().map(|password| one.password(password));
+        all.get_dbname().map(|name| one.dbname(name));
+        all.get_options().map(|options| one.options(options));
+        match hosts.get(n) {
+            Some(Host::Tcp(name)) => drop(one.host(name)),
+            Some(Host::Unix(path)) => drop(one.host_path(path)),
+            None => {}
+        }
+        addresses.get(n).map(|address| one.hostaddr(*address));
+        ports.get(n).or(ports.first()).map(|port| one.port(*port));
+        one
+    };
+    (0..hosts.len().max(addresses.len()).max(1)).map(one).collect()
 }
 
 /// Whether it can stand in SQL without quotes. Reserved words are refused by the database.

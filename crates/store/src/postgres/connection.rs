@@ -10,7 +10,7 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-/// How long one request may take. The database is not told to give it up: whoever waits for a standby would
+/// How long one request may take, and how long a host to be ready for requests. The database is not told to give it up: whoever waits for a standby would
 /// then be told that a change is safe which is not.
 const ANSWERS: Duration = Duration::from_secs(5);
 
@@ -73,22 +73,31 @@ impl Connection {
     pub(super) async fn client(&mut self) -> Result<&mut Client, Failed> {
         if self.client.as_ref().is_none_or(Client::is_closed) {
             self.client = None;
-            let config = &self.postgres.config;
-            let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
-            let all_hosts = ANSWERS.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX));
-            let opening = config.connect(self.postgres.tls.clone());
-            let (client, connection) = match timeout(all_hosts, opening).await {
-                Ok(opened) => opened.map_err(|e| Failed::NotSent(told(&e)))?,
-                Err(_) => return Err(Failed::NotSent(SILENT.into())),
-            };
-            tokio::spawn(async move {
-                if let Err(e) = connection.await {
-                    tracing::debug!(error = %told(&e), "a connection to the database ended");
-                }
-            });
-            self.client = Some(client);
+            self.client = Some(self.open().await?);
         }
         self.client.as_mut().ok_or_else(|| Failed::NotSent("there is no connection".into()))
+    }
+
+    /// Opens a connection to the first host that takes writes.
+    async fn open(&self) -> Result<Client, Failed> {
+        let mut why = Vec::new();
+        for (number, host) in self.postgres.hosts() {
+            match timeout(ANSWERS, host.connect(self.postgres.tls.clone())).await {
+                Ok(Ok((client, connection))) => {
+                    self.postgres.use_host(number);
+                    tokio::spawn(async move {
+                        if let Err(e) = connection.await {
+                            tracing::debug!(error = %told(&e), "a connection to the database ended");
+                        }
+                    });
+                    return Ok(client);
+                }
+                Ok(Err(e)) => why.push(told(&e)),
+                Err(_) => why.push(SILENT.into()),
+            }
+        }
+        why.dedup();
+        Err(Failed::NotSent(why.join("; ")))
     }
 
     /// Gives the connection up. The next query opens another.

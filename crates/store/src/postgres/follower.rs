@@ -163,7 +163,7 @@ impl Follower {
         let rows = self.ask().await?;
         let (mut writes, mut entered) = (Writes::new(), Vec::new());
         let (mut lanes, mut is_known) = (Vec::new(), false);
-        let mut by_others = Vec::new();
+        let (mut by_others, tells) = (Vec::new(), !self.inner.leases.are_all());
         for row in rows {
             match News::read(&row).map_err(|e| Behind::Useless(e.to_string()))? {
                 News::Known => is_known = true,
@@ -172,9 +172,10 @@ impl Follower {
                     let version = value.as_deref().map(|row| version_of(Some(row)));
                     let own = seen.remove(&key);
                     let is_own = own.is_some();
+                    let is_wanted = own.as_ref().is_some_and(Option::is_some);
                     let cached =
                         own.flatten().filter(|cached| version == Some(cached.record.version()));
-                    if !is_own || (cached.is_none() && version.is_some()) {
+                    if tells && (!is_own || is_wanted && cached.is_none()) {
                         by_others.extend(row_of_record(&key));
                     }
                     entered.push(Seen { row: key.clone(), cached });

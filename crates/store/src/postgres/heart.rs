@@ -1,5 +1,5 @@
-//! Says that this process lives, from before the copy is filled until the end, holds leases, speaks with other
-//! nodes, and removes what no node needs.
+//! Says that this process lives, from before the copy is filled until the end, holds leases, and removes what no
+//! node needs.
 
 use super::{
     Nodes,
@@ -8,7 +8,7 @@ use super::{
     follower::{GIVEN_UP, Waiter},
     schema::Node,
 };
-use crate::{Bulletin, Inner, Shard, leases};
+use crate::{Inner, Shard, leases};
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -63,7 +63,6 @@ impl Heart {
                 Some(false) => return self.inner.vitals.needs_new_copy(GIVEN_UP),
                 Some(true) if self.nodes == Nodes::Several && *serves.borrow() => {
                     self.hold(begun + ACTS).await;
-                    self.exchange().await;
                 }
                 Some(true) | None => {}
             }
@@ -101,6 +100,9 @@ impl Heart {
     async fn hold(&mut self, until: Duration) {
         let (mut held, share) = match self.ask().await {
             Ok(told) => told,
+            Err(e) if self.inner.leases.all().is_empty() => {
+                return tracing::warn!(error = ?e, "this node acts for nothing: it gets no leases");
+            }
             Err(e) => return tracing::debug!(error = ?e, "no leases were taken"),
         };
         let surplus = held.len().saturating_sub(share);
@@ -112,29 +114,6 @@ impl Heart {
             held.retain(is_old);
         }
         self.inner.leases.hold(held, until);
-    }
-
-    /// Tells other nodes what this one has to tell, and hears what they told.
-    async fn exchange(&mut self) {
-        let (topics, contents): (Vec<_>, Vec<_>) =
-            self.inner.bulletins.take_own().into_iter().unzip();
-        let params: [(&(dyn ToSql + Sync), Type); 4] = [
-            (&self.node.id, Type::INT4),
-            (&self.node.token, Type::TEXT),
-            (&topics, Type::TEXT_ARRAY),
-            (&contents, Type::BYTEA_ARRAY),
-        ];
-        let sql = "select node, topic, content from {schema}.exchange($1, $2, $3, $4)";
-        let rows = match self.connection.query(sql, &params).await {
-            Ok(rows) => rows,
-            Err(e) => return tracing::debug!(error = ?e, "nothing was told to other nodes"),
-        };
-        let mut heard: BTreeMap<String, Vec<Bulletin>> = BTreeMap::new();
-        for row in rows {
-            let bulletin = Bulletin { node: row.get(0), text: row.get::<_, &[u8]>(2).into() };
-            heard.entry(row.get(1)).or_default().push(bulletin);
-        }
-        self.inner.bulletins.heard(heard);
     }
 
     /// Waits until the copy has all that was written before now: whoever acts must know what the one before

@@ -6,6 +6,7 @@
 
 mod address;
 mod connection;
+mod exchange;
 mod fill;
 mod follower;
 mod heads;
@@ -160,7 +161,12 @@ async fn serve(
     };
     let (serves, told) = watch::channel(false);
     let heart = Heart::new(inner.clone(), postgres, (node.clone(), nodes), fences.downgrade());
-    let heart = heart.beat(told);
+    let bulletins = async {
+        if nodes == Nodes::Several {
+            exchange::exchange(inner.clone(), postgres.clone(), node.clone(), told.clone()).await;
+        }
+    };
+    let heart = heart.beat(told.clone());
     let work = async {
         // When it is dropped, the heart stands still.
         let serves = serves;
@@ -176,5 +182,5 @@ async fn serve(
         let follower = Follower { inner, connection, postgres, node: node.clone(), heads };
         tokio::join!(planner.run(incoming), follower.follow(waiting));
     };
-    tokio::join!(work, heart);
+    tokio::join!(work, heart, bulletins);
 }

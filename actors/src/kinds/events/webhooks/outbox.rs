@@ -1,12 +1,14 @@
 //! The outbox: events that no delivery exists for yet. An event is written in the transaction of the
 //! change that it tells of, so no event is lost, and none tells of what did not happen.
 
+use super::Webhooks;
 use crate::{
     kinds::{
-        people::{apps::Apps, projects::Projects},
+        people::{apps::Apps, organizations::Organizations, projects::Projects},
         world::World,
     },
     runtime::{
+        entries::Under,
         event::Event,
         resource::{Moment, Resource},
         side_record::{End, SideRecord},
@@ -49,7 +51,7 @@ pub(crate) fn records<R: Resource<Host = World>>(
     before: Option<&R::State>,
     after: &R::State,
 ) -> Result<Change, Fault> {
-    if world.webhooks.is_empty() {
+    if world.store.is_alone() && world.webhooks.is_empty() {
         return Ok(Change::new());
     }
     let mut change = Change::new();
@@ -66,7 +68,7 @@ fn address(world: &World, event: Event, now: Timestamp) -> Result<Option<Outgoin
     let Some(app) = world.store.get::<Apps>(&event.app_id)? else { return Ok(None) };
     let Some(project) = world.store.get::<Projects>(&app.project_id)? else { return Ok(None) };
     let organization_id = project.organization_id;
-    if !world.webhooks.has(organization_id) {
+    if !has_webhooks(world, organization_id)? {
         return Ok(None);
     }
     let Event { kind, app_id, record } = event;
@@ -77,6 +79,16 @@ fn address(world: &World, event: Event, now: Timestamp) -> Result<Option<Outgoin
         "organizationId": organization_id,
     });
     Ok(Some(Outgoing { organization_id, event: kind, payload: payload(kind, now, &data) }))
+}
+
+/// Whether an organization has webhooks. What other processes made is in the store only.
+fn has_webhooks(world: &World, organization: OrganizationId) -> Result<bool, Fault> {
+    if world.store.is_alone() {
+        return Ok(world.webhooks.has(organization));
+    }
+    let of_organization = Under::<Organizations>(organization);
+    let first = world.store.oldest::<Webhooks>(&of_organization, None).keys().next();
+    Ok(first.transpose()?.is_some())
 }
 
 /// The body of the requests. Source of its shape: Standard Webhooks 1.0.0, "Payload structure".

@@ -181,10 +181,6 @@ impl Resource for Webhooks {
         Entries::default().and_all(entry)
     }
 
-    fn written(id: WebhookId, _: Option<&Webhook>, webhook: &Webhook, world: &World) {
-        world.webhooks.add(webhook.organization_id, id);
-    }
-
     fn removed(id: WebhookId, webhook: &Webhook, world: &World) {
         world.webhooks.remove(webhook.organization_id, id);
     }
