@@ -6,6 +6,8 @@
 //! actix does not guarantee the order: an `AtomicResponse` begins to wait only after another future
 //! of the actor was polled.
 
+mod leases;
+
 use super::{
     backoff::Backoff,
     decide::{Decided, Effective, Question, Record, decide},
@@ -13,16 +15,14 @@ use super::{
     health::Health,
     host::Host,
     messages::{Ask, Heard, Leave, OwnerReply, Retire, Rider, Wait, Waiter},
-    resource::{Begins, Input, Kept, Moment, Resource, Retry, StateOf, Task},
+    resource::{Begins, Input, Moment, Resource, Retry, StateOf, Task},
 };
 use actix::prelude::*;
 use contract::{Fault, Id};
-use futures_util::future::{Either, select};
+use leases::under;
 use std::{
     collections::VecDeque,
-    pin::pin,
     sync::{Arc, atomic::Ordering::SeqCst},
-    task::Poll,
     time::Duration,
 };
 use store::Lease;
@@ -30,9 +30,6 @@ use store::Lease;
 /// The pauses before an effect that failed is tried again.
 const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(5) };
-
-/// How often an effect that waits looks whether its lease is held.
-const CHECKS_LEASE_EVERY: Duration = Duration::from_millis(500);
 
 pub struct Owner<R: Resource> {
     id: R::Key,
@@ -261,49 +258,6 @@ impl<R: Resource> Owner<R> {
         result
     }
 
-    /// Another process wrote the record, or other leases are held.
-    fn on_heard(&mut self, heard: Heard, ctx: &mut Context<Self>) {
-        if self.doubtful {
-            return self.turns.push_front(Turn::Look(None));
-        }
-        let found = match self.host.store().get::<R>(&self.id) {
-            Ok(found) => found,
-            Err(fault) => return self.look_again(&fault, ctx),
-        };
-        let before = std::mem::replace(&mut self.record, found);
-        let version = |record: &Record<R>| record.as_ref().map(|stored| stored.version());
-        let is_other = version(&before) != version(&self.record);
-        if heard == Heard::Leases && !self.acts() {
-            self.perform(self.pause(), Attempt::Again, ctx);
-        } else if is_other {
-            self.follow(before, ctx);
-        }
-        self.reply_to_waiting();
-    }
-
-    /// Another writer changed the record. The work under way goes on if the record asks for the same.
-    fn follow(&mut self, before: Record<R>, ctx: &mut Context<Self>) {
-        let work = |record: &Record<R>| record.as_deref().and_then(|stored| Kept::work(stored));
-        let is_same = match (work(&before), work(&self.record)) {
-            (Some(before), Some(after)) => before.is_same(&after),
-            (before, after) => before.is_none() && after.is_none(),
-        };
-        match self.lease {
-            Some(lease) if lease.is_shared() && self.acts() => {
-                if !is_same || self.performing.is_none() {
-                    self.begin(self.pause(), ctx);
-                }
-            }
-            // The writer may have begun the work: another node, or a second owner in a process that is alone.
-            _ => self.perform(self.pause(), Attempt::Again, ctx),
-        }
-    }
-
-    /// Whether this owner still holds the lease under which it began.
-    fn acts(&self) -> bool {
-        self.lease.is_some_and(|lease| self.host.store().has(lease))
-    }
-
     /// Begins other work than that under way, if the record asks for some.
     fn begin(&mut self, pause: Duration, ctx: &mut Context<Self>) {
         self.failures = 0;
@@ -378,33 +332,6 @@ impl<R: Resource> Owner<R> {
         self.deciding = true;
         self.turns.clear();
         ctx.stop();
-    }
-}
-
-/// Does work as long as the lease is held. That is checked each time the work is polled, and every half second
-/// while it waits.
-async fn under<H: Host, T>(
-    lease: Lease,
-    host: Arc<H>,
-    work: impl Future<Output = Result<T, Retry>>,
-) -> Result<T, Retry> {
-    if !lease.is_shared() {
-        return work.await;
-    }
-    let lost = || Err(Retry("another node acts for this object now".into()));
-    let mut work = pin!(work);
-    let checked = std::future::poll_fn(|context| match host.store().has(lease) {
-        true => work.as_mut().poll(context),
-        false => Poll::Ready(lost()),
-    });
-    let ends = pin!(async {
-        while host.store().has(lease) {
-            host.clock().sleep(CHECKS_LEASE_EVERY).await;
-        }
-    });
-    match select(pin!(checked), ends).await {
-        Either::Left((done, _)) => done,
-        Either::Right(((), _)) => lost(),
     }
 }
 
