@@ -44,7 +44,7 @@ impl Supervised for OtherNodes {}
 
 async fn hear(world: Arc<World>) {
     let mut others = world.store.others();
-    // What was told before is not told again.
+    // Nobody tells what happened before this moment, so all owners look once.
     let mut event = Event::Leases;
     loop {
         while tell(&world, &event).await.is_err() {
