@@ -163,8 +163,10 @@ create function {schema}.apply_batch(
     set_keys bytea[], set_stamps bigint[], set_values bytea[], set_known smallint[],
     gone bytea[], lease_shards smallint[], lease_epochs bigint[]
 ) returns boolean language plpgsql
--- A plan that was made while the tables were small would go on to read them whole.
+-- A plan that was made while the tables were small would go on to read them whole. To plan anew at each call would
+-- take longer than the work.
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s' as $$
 declare
     found_rows bigint;
@@ -261,19 +263,40 @@ create function {schema}.news(
 ) returns table (
     node int, lane smallint, first_seq bigint, last_seq bigint, last_mark bigint, key bytea, value bytea
 ) language plpgsql stable
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan as $$
 declare
+    is_lost boolean;
+    is_news boolean;
     behind bigint;
 begin
-    if exists (
-        select from unnest(head_nodes, head_lanes, head_seqs, head_marks) as h(node, lane, seq, mark)
-        where h.seq > 0 and not exists (
-            select from {schema}.feed f
-            where f.node = h.node and f.lane = h.lane and f.seq = h.seq and f.mark = h.mark
+    -- Nearly always there is nothing, so that is asked first.
+    select n.id,
+        exists (
+            select from unnest(head_nodes, head_lanes, head_seqs, head_marks) as h(node, lane, seq, mark)
+            where h.seq > 0 and not exists (
+                select from {schema}.feed f
+                where f.node = h.node and f.lane = h.lane and f.seq = h.seq and f.mark = h.mark
+            )
+        ),
+        exists (select from {schema}.feed f where f.node > newest) or exists (
+            select from unnest(head_nodes, head_lanes, head_seqs) as h(node, lane, seq), lateral (
+                select from {schema}.feed f
+                where f.node = h.node and f.lane = h.lane and f.seq > h.seq limit 1
+            ) f
         )
-    ) then
+    into news.node, is_lost, is_news
+    from {schema}.nodes n where n.id = the_node and n.token = the_token;
+    if is_lost then
         raise exception 'the database has lost changes, as a failover does, or the copy is too old'
             using errcode = 'SV002';
+    end if;
+    if not found then
+        return;
+    end if;
+    return next;
+    if not is_news then
+        return;
     end if;
     select coalesce(sum(1 + cardinality(b.keys)), 0) into behind from (
         select f.keys from unnest(head_nodes, head_lanes, head_seqs) as h(node, lane, seq), lateral (
@@ -294,10 +317,8 @@ begin
         union all
         select b.node, b.lane, b.seq, b.mark, b.keys from {schema}.feed b where b.node > newest
     )
-    select n.id, null::smallint, null::bigint, null::bigint, null::bigint, null::bytea, null::bytea
-    from {schema}.nodes n where n.id = the_node and n.token = the_token
-    union all
-    select b.node, b.lane, min(b.seq), max(b.seq), (array_agg(b.mark order by b.seq desc))[1], null, null
+    select b.node, b.lane, min(b.seq), max(b.seq), (array_agg(b.mark order by b.seq desc))[1],
+        null::bytea, null::bytea
     from batches b group by b.node, b.lane
     union all
     select null, null, null, null, null, k.key, r.value
