@@ -36,13 +36,13 @@ pub enum Guesser {
 
 /// The attempts on each target: an e-mail, or the id of a signed-in user.
 pub struct Lockout {
-    pub store: Store,
-    pub clock: Clock,
-    pub random: Random,
+    store: Store,
+    clock: Clock,
+    random: Random,
     /// Neither e-mails nor addresses can be read from the store without it.
-    pub signing_key: [u8; 32],
+    signing_key: [u8; 32],
     /// Notified when an attempt of this process ends.
-    pub ended: Notify,
+    ended: Notify,
 }
 
 /// An attempt under way. When dropped, it counts as failed, unless [`Guess::was_right`] or
@@ -55,20 +55,25 @@ pub struct Guess<'a> {
 }
 
 impl Lockout {
+    pub fn new(store: Store, clock: Clock, random: Random, signing_key: [u8; 32]) -> Self {
+        Lockout { store, clock, random, signing_key, ended: Notify::new() }
+    }
+
     /// Begins an attempt, before the password is checked. Refuses it if too many attempts failed.
     /// Waits while the attempts under way may use up the failures that are left, so that concurrent
     /// attempts are judged like consecutive ones.
     pub async fn begin(&self, target: &str, by: Guesser) -> Result<Guess<'_>, Fault> {
-        let (key, id) = (self.key(target), self.random.id(self.clock.now()));
+        let (key, mut attempt) = (self.key(target), self.attempt(target, by));
+        let id = attempt.id;
         loop {
-            let attempt = self.attempt(id, target, by);
+            attempt.at = self.clock.now();
             let mut ended = pin!(self.ended.notified());
             ended.as_mut().enable();
             let seen = self.store.get::<Attempts>(&key)?;
             let before = seen.as_deref().map(|seen| (**seen).clone()).unwrap_or_default();
             match before.judge(&attempt) {
                 Verdict::Pass => {
-                    let after = before.and(attempt);
+                    let after = before.and(attempt.clone());
                     let begun = Change::new().replace::<Attempts>(&key, seen.as_deref(), after);
                     match self.store.commit(begun).await {
                         Ok(()) => {
@@ -98,10 +103,11 @@ impl Lockout {
         keyed_digest(&self.signing_key, &format!("sign-in\n{target}"))
     }
 
-    fn attempt(&self, id: EventId, target: &str, by: Guesser) -> Attempt {
+    fn attempt(&self, target: &str, by: Guesser) -> Attempt {
         let who = keyed_digest(&self.signing_key, &format!("guesser\n{target}\n{by:?}"));
         let is_strange = matches!(by, Guesser::Stranger(_));
-        Attempt { id, by: who, is_strange, at: self.clock.now(), is_open: true }
+        let at = self.clock.now();
+        Attempt { id: self.random.id(at), by: who, is_strange, at, is_open: true }
     }
 }
 
@@ -159,13 +165,7 @@ mod tests {
         let store = Store::from(store::Store::in_memory(&[Attempts::TREE]).unwrap());
         let now = Timestamp::from_millis(1_000_000);
         let clock = ManualClock::new(now);
-        let process = || Lockout {
-            store: store.clone(),
-            clock: clock.port(),
-            random: Random::default(),
-            signing_key: [7; 32],
-            ended: Notify::new(),
-        };
+        let process = || Lockout::new(store.clone(), clock.port(), Random::default(), [7; 32]);
         let (one, two) = (process(), process());
         let by = Guesser::Stranger(IpAddr::from([10, 0, 0, 1]));
         let guesses = (0..16).map(async |n| {

@@ -1,5 +1,6 @@
 //! Limits the mails of invitations within an hour.
 
+use super::window::Window;
 use crate::{
     kinds::people::accounts::session::digest,
     ports::random::Random,
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use store::{Change, Merge};
 
-const WITHIN: Duration = Duration::from_secs(3600);
+const WITHIN: Window = Window(Duration::from_secs(3600));
 
-/// Where there is no limit, so many are counted.
-const MOST_COUNTED: usize = 1_000;
+/// Where there is no limit, so many are remembered.
+const MOST_WITHOUT_LIMIT: usize = 1_000;
 
 /// A sender or recipient, and how many mails it may send or get within an hour.
 pub type Share = (String, usize);
@@ -39,22 +40,18 @@ struct Mail {
 
 impl Mails {
     fn recent(&self, now: Timestamp) -> impl Iterator<Item = &Mail> {
-        // One that lies far ahead was sent while the clock was wrong.
-        let counts = move |mail: &&Mail| now.since(mail.at) < WITHIN && mail.at.since(now) < WITHIN;
-        self.0.iter().filter(counts)
+        self.0.iter().filter(move |mail| WITHIN.has(mail.at, now))
     }
 
     /// Seconds until fewer than `most` are counted; `None` if that is so already.
     fn until_room(&self, most: usize, now: Timestamp) -> Option<u64> {
-        let mut times: Vec<_> = self.recent(now).map(|mail| mail.at).collect();
-        times.sort_unstable();
-        let at = times.len().checked_sub(most).and_then(|first| times.get(first))?;
-        Some(WITHIN.saturating_sub(now.since(*at)).as_secs().max(1))
+        WITHIN.until_fewer(most, self.recent(now).map(|mail| mail.at), now)
     }
 
-    /// With another mail, and without those that are old.
-    fn and(&self, id: EventId, now: Timestamp) -> Mails {
-        let surplus = (self.recent(now).count() + 1).saturating_sub(MOST_COUNTED);
+    /// With another mail, and without those that are old. `most` is the limit, which leaves room for it.
+    fn and(&self, id: EventId, most: usize, now: Timestamp) -> Mails {
+        let remembered = if most == usize::MAX { MOST_WITHOUT_LIMIT } else { most };
+        let surplus = (self.recent(now).count() + 1).saturating_sub(remembered);
         let recent = self.recent(now).skip(surplus).cloned();
         Mails(recent.chain([Mail { id, at: now }]).collect())
     }
@@ -62,8 +59,7 @@ impl Mails {
 
 impl SideRecord for Mails {
     fn end(&self) -> End {
-        let last = self.0.iter().map(|mail| mail.at).max();
-        End::At(last.unwrap_or(Timestamp::from_millis(0)) + WITHIN)
+        WITHIN.end_of(self.0.iter().map(|mail| mail.at))
     }
 }
 
@@ -118,7 +114,8 @@ impl MailLimit {
                 if let Some(retry_after) = before.until_room(*most, now) {
                     return Err(NotCounted::UsedUp { share, retry_after });
                 }
-                counted = counted.replace::<Mails>(key, seen.as_deref(), before.and(id, now));
+                counted =
+                    counted.replace::<Mails>(key, seen.as_deref(), before.and(id, *most, now));
             }
             match self.store.commit(counted).await {
                 Ok(()) => return Ok(Counted { limit: self, keys, id }),
@@ -194,6 +191,17 @@ mod tests {
             let sent = join_all(sent).await.into_iter().filter_map(Result::ok);
             assert_eq!(sent.map(Counted::was_sent).count(), 5);
             assert_eq!(limit.sent_by("by/ada", now), Ok(5));
+            // A limit may be higher than what is remembered without one.
+            for (most, sent) in [(usize::MAX, 1_100), (1_050, 1_050)] {
+                let shares = [(format!("by/{most}"), most)];
+                let mut counted = 0;
+                while counted < 1_100
+                    && limit.count(&shares, now).await.map(Counted::was_sent).is_ok()
+                {
+                    counted += 1;
+                }
+                assert_eq!(counted, sent);
+            }
         });
     }
 }

@@ -14,3 +14,4 @@ pub mod platform;
 pub mod rate_limit;
 mod replies;
 pub mod router;
+mod window;

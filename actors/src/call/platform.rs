@@ -6,7 +6,6 @@ use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, WebUrl, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use store::Store;
-use tokio::sync::Notify;
 
 /// The settings, fixed when the service starts.
 #[derive(Clone)]
@@ -93,15 +92,10 @@ impl Platform {
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
         let authn = Arc::new(Authn::new(settings.clone(), world.store.is_alone()));
-        let lockout = Arc::new(Lockout {
-            store: world.store.clone(),
-            clock: world.ports.clock.clone(),
-            random: world.ports.random.clone(),
-            signing_key: settings.signing_key,
-            ended: Notify::new(),
-        });
         let (store, random) = (world.store.clone(), world.ports.random.clone());
-        let invitations = Arc::new(MailLimit { store, random });
+        let invitations = Arc::new(MailLimit { store: store.clone(), random: random.clone() });
+        let clock = world.ports.clock.clone();
+        let lockout = Arc::new(Lockout::new(store, clock, random, settings.signing_key));
         Ok(Platform { world, authn, lockout, invitations, settings })
     }
 }

@@ -169,7 +169,9 @@ impl<R: Resource> Directory<R> {
                     directory.owners.remove(&id);
                     directory.host.registry().remove(R::TREE, &id.to_string());
                     // What another process wrote meanwhile was told to an owner that did not hear it.
-                    directory.wake_to_work(id);
+                    if !directory.host.store().is_alone() {
+                        directory.wake_to_work(id);
+                    }
                 }
             }));
         }

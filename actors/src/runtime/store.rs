@@ -6,7 +6,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
-use store::{Change, Claim, Entry, Lease, Merge, Others, Record, Shard, Snapshot, StoreError};
+use store::{Change, Claim, Entry, Lease, Merge, Others, Record, Snapshot, StoreError};
 
 /// A record with its key.
 pub type Keyed<R> = (<R as Record>::Key, Snapshot<R>);
@@ -133,7 +133,7 @@ impl Store {
 
     /// The lease under which this process acts for a record. `None`: another process acts for it now.
     pub fn lease<R: Record>(&self, key: &R::Key) -> Option<Lease> {
-        self.inner.lease(Shard::of(&key.to_string()))
+        self.inner.lease(key)
     }
 
     /// Whether no other process may share the store.
@@ -148,7 +148,7 @@ impl Store {
 
     /// Whether this process does the work of this name, which one process alone does.
     pub fn does(&self, work: &'static str) -> bool {
-        self.inner.lease(Shard::of(work)).is_some()
+        self.inner.lease(work).is_some()
     }
 
     /// Whether this process still holds this lease, in this epoch.

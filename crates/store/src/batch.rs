@@ -155,7 +155,13 @@ impl<'a> Batch<'a> {
                     part.rows.push((row.clone(), value));
                     part.seen.push(Seen { row, cached });
                 }
-                Write::Row { key, value } => part.rows.push((key, value)),
+                Write::Row { key, value } => {
+                    // So that a follower of the database takes it for its own.
+                    if self.reads.is_some() && keys::is_of_record(&key) {
+                        part.seen.push(Seen { row: key.clone(), cached: None });
+                    }
+                    part.rows.push((key, value));
+                }
                 Write::Merge { tree, key, merge } => {
                     let row = keys::record(tree, &key);
                     let writes = self.stored(&row, part, |row| merge(row))??;

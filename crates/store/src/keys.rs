@@ -63,9 +63,9 @@ pub(crate) fn is_of_index(key: &[u8]) -> bool {
     is_below(INDEX, key)
 }
 
-/// Whether this is the key of a unique claim.
-pub(crate) fn is_of_claims(key: &[u8]) -> bool {
-    is_below(CLAIMS, key)
+/// Whether this is the key of a record.
+pub(crate) fn is_of_record(key: &[u8]) -> bool {
+    !is_of_index(key) && !is_below(CLAIMS, key)
 }
 
 fn is_below(part: &str, key: &[u8]) -> bool {

@@ -4,6 +4,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     sync::{PoisonError, RwLock},
     time::Duration,
 };
@@ -18,7 +19,7 @@ pub struct Shard(i16);
 
 impl Shard {
     /// The shard of the text of an id, or of a name.
-    pub fn of(text: &str) -> Shard {
+    fn of(text: &str) -> Shard {
         // Below 256, so it fits.
         Shard((crc32fast::hash(text.as_bytes()) % SHARDS) as i16)
     }
@@ -78,8 +79,15 @@ impl Leases {
         matches!(self, Leases::All)
     }
 
+    /// The lease for an id or a name, if this process holds it now.
+    pub(crate) fn lease(&self, id: &(impl Display + ?Sized)) -> Option<Lease> {
+        // Of those who are alone, all have the same one: to make the text of each id would take longer.
+        let shard = if self.are_all() { Shard(0) } else { Shard::of(&id.to_string()) };
+        self.of(shard)
+    }
+
     /// The lease of a shard, if this process holds it now.
-    pub(crate) fn of(&self, shard: Shard) -> Option<Lease> {
+    fn of(&self, shard: Shard) -> Option<Lease> {
         match self {
             Leases::All => Some(Lease { shard, epoch: 0 }),
             Leases::Some(held, _) => {
@@ -185,7 +193,7 @@ mod tests {
 
     #[test]
     fn who_is_alone_holds_all() {
-        let lease = Leases::All.of(Shard::of("any")).unwrap();
+        let lease = Leases::All.lease("any").unwrap();
         assert!(Leases::All.has(lease));
     }
 }

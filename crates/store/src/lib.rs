@@ -103,7 +103,7 @@ use postgres::Database;
 use room::Room;
 use rows::Order;
 use sled_rows::SledRows;
-use std::{any::Any, ops::Range, path::Path, sync::Arc, thread, time::Duration};
+use std::{any::Any, fmt::Display, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 use tokio::sync::oneshot;
 use writer::Writer;
 
@@ -191,9 +191,9 @@ impl Store {
         self.writer.fence().await
     }
 
-    /// The lease of a shard, if this process acts for it now. It always does where it is alone.
-    pub fn lease(&self, shard: Shard) -> Option<Lease> {
-        self.inner.leases.of(shard)
+    /// The lease for an id or a name, if this process acts for it now. It always does where it is alone.
+    pub fn lease(&self, id: &(impl Display + ?Sized)) -> Option<Lease> {
+        self.inner.leases.lease(id)
     }
 
     /// Whether no other process may share the rows.

@@ -64,6 +64,5 @@ impl Others {
 
 /// The key of a row as text, if it is the row of a record.
 pub(crate) fn row_of_record(key: &[u8]) -> Option<String> {
-    let is_record = !keys::is_of_index(key) && !keys::is_of_claims(key);
-    is_record.then(|| String::from_utf8_lossy(key).into_owned())
+    keys::is_of_record(key).then(|| String::from_utf8_lossy(key).into_owned())
 }

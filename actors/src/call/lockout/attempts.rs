@@ -1,6 +1,9 @@
 //! The attempts on one target in the store, and whether they leave room for another one. Pure.
 
-use crate::runtime::side_record::{End, SideRecord};
+use crate::{
+    call::window::Window,
+    runtime::side_record::{End, SideRecord},
+};
 use contract::{EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -10,7 +13,7 @@ use store::Merge;
 const MOST_FAILURES: usize = 10;
 /// Failures of all unknown addresses together after which they wait.
 const MOST_OF_STRANGERS: usize = 20;
-const WITHIN: Duration = Duration::from_secs(15 * 60);
+const WITHIN: Window = Window(Duration::from_secs(15 * 60));
 /// An attempt that has no end by then was made by a process that ended. It counts as failed.
 const OPEN_FOR: Duration = Duration::from_secs(120);
 
@@ -54,7 +57,7 @@ pub enum Ended {
 
 impl Attempts {
     pub(super) fn judge(&self, next: &Attempt) -> Verdict {
-        let recent = || self.0.iter().filter(|earlier| earlier.counts(next.at));
+        let recent = || self.0.iter().filter(|earlier| WITHIN.has(earlier.at, next.at));
         let own = || recent().filter(|earlier| earlier.by == next.by);
         let strange = || recent().filter(|earlier| earlier.is_strange);
         if let Some(seconds) = until_free(own(), MOST_FAILURES, next.at) {
@@ -72,7 +75,7 @@ impl Attempts {
 
     /// With this attempt, and without those that are old.
     pub(super) fn and(&self, next: Attempt) -> Attempts {
-        let recent = self.0.iter().filter(|earlier| earlier.counts(next.at)).cloned();
+        let recent = self.0.iter().filter(|earlier| WITHIN.has(earlier.at, next.at)).cloned();
         let mut attempts: Vec<_> = recent.collect();
         attempts.push(next);
         Attempts(attempts)
@@ -95,11 +98,6 @@ impl Attempts {
 }
 
 impl Attempt {
-    /// One that lies far ahead was written while the clock was wrong, and counts no more than an old one.
-    fn counts(&self, now: Timestamp) -> bool {
-        now.since(self.at) < WITHIN && self.at.since(now) < WITHIN
-    }
-
     fn has_failed(&self, now: Timestamp) -> bool {
         !self.is_open || now.since(self.at) >= OPEN_FOR
     }
@@ -112,16 +110,12 @@ fn until_free<'a>(
     most: usize,
     now: Timestamp,
 ) -> Option<u64> {
-    let mut failed: Vec<_> = attempts.filter(|a| a.has_failed(now)).map(|a| a.at).collect();
-    failed.sort_unstable();
-    let at = failed.len().checked_sub(most).and_then(|first| failed.get(first))?;
-    Some(WITHIN.saturating_sub(now.since(*at)).as_secs().max(1))
+    WITHIN.until_fewer(most, attempts.filter(|a| a.has_failed(now)).map(|a| a.at), now)
 }
 
 impl SideRecord for Attempts {
     fn end(&self) -> End {
-        let last = self.0.iter().map(|attempt| attempt.at).max();
-        End::At(last.unwrap_or(Timestamp::from_millis(0)) + WITHIN)
+        WITHIN.end_of(self.0.iter().map(|attempt| attempt.at))
     }
 }
 

@@ -109,9 +109,9 @@ impl Heart {
         self.giving = held.keys().rev().take(surplus).copied().collect();
         held.retain(|shard, _| !self.giving.contains(shard));
         let before = self.inner.leases.epochs();
-        let is_old = |shard: &Shard, epoch: &mut i64| before.get(shard) == Some(epoch);
-        if !held.iter_mut().all(|(shard, epoch)| is_old(shard, epoch)) && !self.fence().await {
-            held.retain(is_old);
+        let is_new = held.iter().any(|(shard, epoch)| before.get(shard) != Some(epoch));
+        if is_new && !self.fence().await {
+            held.retain(|shard, epoch| before.get(shard) == Some(epoch));
         }
         self.inner.leases.hold(held, until);
     }

@@ -7,7 +7,7 @@ use std::{
     os::unix::net::UnixListener,
     time::{Duration, Instant},
 };
-use store::{Change, Shard, Store, StoreError};
+use store::{Change, Store, StoreError};
 use test_support::postgres::Server;
 
 /// How long something may take on a busy machine.
@@ -120,7 +120,7 @@ fn a_node_acts_no_more_while_its_database_is_silent() {
     let mut server = Server::start();
     let node = node(&server.address("svc"));
     run(async {
-        let acts = || node.store.lease(Shard::of("a")).is_some();
+        let acts = || node.store.lease("a").is_some();
         until("it acts", acts).await;
         server.kill();
         until("it stops", || !acts()).await;

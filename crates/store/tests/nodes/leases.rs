@@ -63,7 +63,7 @@ fn nodes_tell_each_other() {
 fn who_is_alone_acts_at_once() {
     let Some(address) = test_support::postgres::new_store("leases") else { return };
     let alone = start(&address, Nodes::One).unwrap().store;
-    let lease = alone.lease(Shard::of("a")).unwrap();
+    let lease = alone.lease("a").unwrap();
     assert!(alone.has(lease) && !lease.is_shared());
 }
 
@@ -75,14 +75,13 @@ fn who_is_late_writes_nothing() {
     let schema = address.rsplit('=').next().unwrap();
     run(async {
         let store = node(&address).store;
-        let shard = Shard::of("a");
         for round in 0..5 {
             let key = format!("a{round}");
             let made = |lease| Change::new().create::<Item>(&key, item("x", None)).under(lease);
             let lease = loop {
                 // On a busy machine it may end first.
-                until("it acts", || store.lease(shard).is_some()).await;
-                let Some(lease) = store.lease(shard) else { continue };
+                until("it acts", || store.lease("a").is_some()).await;
+                let Some(lease) = store.lease("a") else { continue };
                 match store.commit(made(lease)).await {
                     Ok(()) => break lease,
                     Err(e) => assert_eq!(e, StoreError::NotHeld),
@@ -97,7 +96,7 @@ fn who_is_late_writes_nothing() {
             let other = Change::new().create::<Item>(&format!("b{round}"), item("x", None));
             let (refused, other) = tokio::join!(store.commit(late()), store.commit(other));
             assert_eq!((refused, other), (Err(StoreError::NotHeld), Ok(())));
-            let again = || store.lease(shard).is_some_and(|again| again != lease);
+            let again = || store.lease("a").is_some_and(|again| again != lease);
             until("it acts again", again).await;
             assert_eq!(store.commit(late()).await, Err(StoreError::NotHeld));
             store.fence().await.unwrap();
@@ -121,9 +120,9 @@ fn a_node_hears_what_others_write() {
         two.commit(Change::new().remove::<Item>(&k("a"), &seen)).await.unwrap();
         // What is read together is told in any order.
         one.fence().await.unwrap();
-        two.commit(Change::new().create::<Item>(&k("b"), item("x", None))).await.unwrap();
+        two.commit(Change::new().append::<Item>(&k("b"), &item("x", None))).await.unwrap();
         two.fence().await.unwrap();
-        one.commit(Change::new().create::<Item>(&k("c"), item("x", None))).await.unwrap();
+        one.commit(Change::new().append::<Item>(&k("c"), &item("x", None))).await.unwrap();
         let event = |key: &str| Event::Record { kind: Item::TREE.into(), key: key.into() };
         let [of_two, of_one] = &mut heard;
         assert_eq!([of_two.next().await, of_two.next().await], ["a", "b"].map(event));
