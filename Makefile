@@ -1,11 +1,12 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
 # those of `openapi`.
 
-.PHONY: run test test-engines test-postgres test-program test-rest test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak
+.PHONY: run test test-engines test-postgres test-cluster test-program test-rest test-build test-build-others test-prepare test-deps fmt lint doc deny openapi book bench screenshots pictures soak soak-cluster
 
 DATA ?= data/run
-# Cargo takes all processors, and not those that make has left.
-ALONE = env -u MAKEFLAGS
+# Cargo takes all processors, and not those that make has left. What a test leaves running does not keep make from
+# ending: nothing inherits its pipes.
+ALONE = 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- env -u MAKEFLAGS
 # A recipe fails if any program of a pipe does.
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
@@ -30,6 +31,16 @@ test-engines:
 # Run the tests of the program again, with the store of each service in a PostgreSQL database.
 test-postgres: test-deps test-build test-prepare
 	$(ALONE) TEST_ON_POSTGRES=1 cargo test $(TESTS) --test it
+
+# Run the tests of the program again, with each service on three nodes behind a balancer, which share a database and
+# a bucket. Those that are about one process are left out: its folder, its disk, its clock, its connections, and what
+# its own counters let pass.
+OF_ONE_PROCESS = buckets:: cascades::a_deleted_project_takes_everything checkouts::six_hundred clock:: \
+	connections:: dashboard::operators::a_parked databases:: full_disk:: headers::what_is_not_counted limits:: \
+	mail::a_mail_without operators:: panics:: passwords::a_reset_ends retention:: runners::foreign starts:: \
+	trusted_publishers::no_attack upload_access::artifacts_of_others upload_streams::
+test-cluster: test-deps test-build test-prepare
+	$(ALONE) TEST_ON_NODES=3 cargo test $(TESTS) --test it -- $(addprefix --skip ,$(OF_ONE_PROCESS))
 
 # `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended. Through a pipe of
 # its own: a program that a test starts can make its output non-blocking, and make cannot write to it then.
@@ -104,3 +115,7 @@ pictures:
 # Kill the service a thousand times under load.
 soak:
 	SVC_CRASH_ROUNDS=1000 cargo test --features failpoints --test it crashes -- --nocapture
+
+# As root: let all go wrong with three nodes, their network and their databases for an hour, under load.
+soak-cluster: test-deps test-build test-prepare
+	SVC_TRIAL_SECONDS=3600 cargo test --features failpoints --test it trials::three -- --nocapture

@@ -5,13 +5,13 @@ use actors::records::trees;
 use std::path::Path;
 use store::{Memory, Nodes, Postgres, Store};
 
-/// Opens the store. Makes one where there is none. Fails while another process uses it.
-pub fn open(data: &Path, database: &DatabaseArgs) -> Result<Store, String> {
+/// Opens the store. Makes one where there is none. Fails while a process uses it that does not share it.
+pub fn open(data: &Path, database: &DatabaseArgs, nodes: Nodes) -> Result<Store, String> {
     let folder = data.join("store");
     let Some(postgres) = database.postgres()? else {
         return Store::open(&folder, &trees(), Memory::default()).map_err(|e| e.to_string());
     };
-    let store = connect(data, &postgres)?;
+    let store = connect(data, &postgres, nodes)?;
     // An operator who names a database for the first time would see an empty service otherwise.
     if folder.exists() && store.is_empty().map_err(|e| e.to_string())? {
         return Err(format!(
@@ -24,8 +24,8 @@ pub fn open(data: &Path, database: &DatabaseArgs) -> Result<Store, String> {
 }
 
 /// Opens the store in a database, which may be empty. Its copy is in the data directory.
-pub fn connect(data: &Path, postgres: &Postgres) -> Result<Store, String> {
-    Store::connect(postgres, Nodes::One, &data.join("copy"), &trees(), Memory::default())
+pub fn connect(data: &Path, postgres: &Postgres, nodes: Nodes) -> Result<Store, String> {
+    Store::connect(postgres, nodes, &data.join("copy"), &trees(), Memory::default())
         .map_err(|e| e.to_string())
 }
 
@@ -37,7 +37,7 @@ pub fn open_existing(data: &Path, database: &DatabaseArgs) -> Result<Store, Stri
             data.display()
         ));
     }
-    let store = open(data, database)?;
+    let store = open(data, database, Nodes::One)?;
     if store.is_empty().map_err(|e| e.to_string())? {
         return Err("there is nothing in the store; has the server been started?".into());
     }

@@ -175,6 +175,11 @@ pub fn end_first_start(data: &Path) -> io::Result<()> {
     }
 }
 
+/// The name of this node among those that share a store. It is of this data directory, and no secret.
+pub fn node(data: &Path, random: &Random) -> io::Result<String> {
+    read_or_make(&data.join("node.json"), || random.secret("", 12).map_err(io::Error::other))
+}
+
 fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(
     path: &Path,
     make: impl FnOnce() -> io::Result<T>,

@@ -28,6 +28,9 @@ use tokio::sync::oneshot;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
+/// How long a balancer may take to see that a node is about to stop, and to send its calls to others. Until then the
+/// node answers them.
+const BALANCER_LEAVES_WITHIN: Duration = Duration::from_secs(3);
 /// How long the owners and the long calls may take to end after that.
 const WORK_ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// How much of a connection is read before a handler takes it, in bytes. Forms are small, and their
@@ -80,8 +83,12 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         why = signals.reason_to_stop(&platform) => Ok(why),
         (failed, ..) = ended => Err(format!("the server ended by itself: {failed:?}")),
     };
-    platform.world.stop();
+    platform.world.leave();
     let is_graceful = !matches!(why, Ok(Stop::AtOnce));
+    if is_graceful && !platform.world.store.is_alone() {
+        platform.world.ports.clock.sleep(BALANCER_LEAVES_WITHIN).await;
+    }
+    platform.world.stop();
     join_all(stops.iter().map(|server| server.stop(is_graceful))).await;
     tracing::info!("stopping: closing the store");
     end(owners.into_iter().chain(long_calls.threads).collect(), &platform).await;

@@ -1,20 +1,22 @@
 //! Builds the platform and its adapters from the configuration.
 
+mod engine;
+mod files;
+
 use crate::{
     adapters::{
         acme::{Acme, Proofs},
         attestations::TrustedRoots,
-        audit_archive::AuditFolder,
-        binaries::Vault,
+        binaries::{SEGMENT, Vault},
         clock,
         credential_files::CredentialOpener,
         domain_records::NameServers,
         dumps::DumpFolder,
-        egress::{Allowed, Ways},
+        egress::Ways,
+        engines::DockerEngines,
         folders::FolderStore,
         git::Git,
         github::GithubApp,
-        loopback::Loopback,
         machine::ThisMachine,
         mail::mail,
         oidc::Issuers,
@@ -22,11 +24,9 @@ use crate::{
         passwords::Argon2id,
         receivers::HttpReceivers,
         recipes, registries,
+        servers::Servers,
     },
-    config::{
-        ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs,
-        hosting::InstanceEgress,
-    },
+    config::{ServeArgs, app_stores::AppStoreArgs, builds::BuildArgs, commerce::CommerceArgs},
     database,
     secrets::{self, Keys},
 };
@@ -35,7 +35,8 @@ use actors::{
     call::platform::{DefaultTemplates, Platform, Settings},
     installation::{Installation, This},
     kinds::{
-        hosting::{names, templates::catalogue::Catalogue},
+        delivery::artifacts::MOST_SEGMENTS,
+        hosting::templates::catalogue::Catalogue,
         people::accounts::{AccountClaim, Accounts},
     },
     ports::{
@@ -59,11 +60,11 @@ use contract::{
     checkouts::PaymentProvider, quotas::Quotas, releases::Target, retention::Retentions,
     service::Registration,
 };
+use engine::{allowed, engines, own_engine};
+use files::Files;
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
-use remote::SPECIAL;
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
-use store::{Change, Store as Database, StoreError};
-use url::Url;
+use store::{Change, Nodes, Store as Database, StoreError};
 
 /// The platform, and the adapters that the edge uses directly.
 pub struct Wired {
@@ -80,7 +81,12 @@ pub struct Wired {
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
     let (data, random) = (args.storage.data.as_path(), Random::default());
-    let store = database::open(data, &args.storage.database)?;
+    let nodes = args.storage.nodes()?;
+    let largest = MOST_SEGMENTS as u64 * SEGMENT;
+    if nodes == Nodes::Several && args.limits.max_artifact_bytes > largest {
+        return Err(format!("with SVC_NODES=several, SVC_MAX_ARTIFACT_BYTES is at most {largest}"));
+    }
+    let store = database::open(data, &args.storage.database, nodes)?;
     if args.hosting.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
         tracing::warn!(
             "the container engine is reached without TLS: whoever reaches its port rules its machine"
@@ -99,23 +105,40 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let keys = keys(data, &store, &random).await?;
     let first_start_token = first_start(data, &store, &random)
         .map_err(|e| format!("the token for the first administrator: {e}"))?;
-    let vault = Arc::new(Vault::open(data, args.storage.artifact_store.as_deref())?);
-    let dumps = DumpFolder::open(data.join("backups")).map_err(|e| format!("backups: {e}"))?;
-    let dumps = Arc::new(dumps);
-    let folders = FolderStore::open(data.join("folders")).map_err(|e| format!("folders: {e}"))?;
-    let folders = Arc::new(folders);
+    let files = Files::open(&args.storage, nodes)?;
+    files.vault.check().await?;
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
     let proofs = Arc::new(Proofs::default());
     let acme = args.tls.https_listen.map(|_| Acme::new(args.tls.acme(), proofs.clone()));
     let certificates = acme.map(|acme| Arc::new(acme) as Arc<dyn CertificateAuthority>);
-    let files = (vault.clone(), dumps.clone(), folders.clone());
-    let ports = ports(args, &keys, random, files, certificates, &catalogue)?;
+    let engines = engines(args, &keys)?;
+    let docker = own_engine(args, &engines, &store)?;
+    let engines = (docker, engines);
+    let ports = ports(args, &keys, random, &files, engines, certificates, &catalogue)?;
     let settings = settings(args, keys, first_start_token.clone())?;
     let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
         .await
         .map_err(|e| e.to_string())?;
-    catalogue.register(&platform.world).await?;
+    register(&catalogue, &platform).await?;
+    let Files { vault, dumps, folders, .. } = files;
     Ok(Wired { platform, vault, dumps, folders, proofs, first_start_token })
+}
+
+/// How often a node that starts beside others tries to register what comes with the service.
+const TRIES: usize = 5;
+
+/// Registers what comes with the service. Another node may do so at the same time.
+async fn register(catalogue: &Catalogue, platform: &Platform) -> Result<(), String> {
+    let world = &platform.world;
+    let mut tries = if world.store.is_alone() { 1 } else { TRIES };
+    loop {
+        tries -= 1;
+        match catalogue.register(world).await {
+            Err(e) if tries > 0 => tracing::info!(error = %e, "trying again to register"),
+            done => return done,
+        }
+        world.store.fence().await.map_err(|e| e.to_string())?;
+    }
 }
 
 /// The outside world, as the settings connect it.
@@ -123,7 +146,8 @@ fn ports(
     args: &ServeArgs,
     keys: &Keys,
     random: Random,
-    (vault, dumps, folders): (Arc<Vault>, Arc<DumpFolder>, Arc<FolderStore>),
+    files: &Files,
+    (engine, engines): (Docker, DockerEngines),
     certificates: Option<Arc<dyn CertificateAuthority>>,
     catalogue: &Catalogue,
 ) -> Result<Ports, String> {
@@ -132,29 +156,27 @@ fn ports(
         clock: clock::system(),
         random,
         passwords: Arc::new(Argon2id::default()),
-        binaries: vault,
+        binaries: files.vault.clone(),
         mail: mail(args.messages.mail_url.as_deref(), &args.messages.mail_from)?,
         app_stores: Arc::new(app_stores(&args.app_stores)?),
         credential_files: Arc::new(CredentialOpener::default()),
         payments: Arc::new(payment_providers(&args.commerce)?),
         shop: Arc::new(Vendure::new(args.commerce.shop_private_hosts.clone().into())?),
-        engine: Arc::new(engine(args, keys)?),
+        engine: Arc::new(engine),
+        engines: Arc::new(engines),
         egress: Arc::new(
             Ways::open(data.join("egress"), allowed(args)?)
                 .map_err(|e| format!("the proxies of builds: {e}"))?,
         ),
         machine: Arc::new(ThisMachine { data: data.clone() }),
-        upstream: Arc::new(Loopback),
+        upstream: Arc::new(Servers),
         parse: Arc::new(ParseClient),
         sources: Arc::new(
             Git::new(data.join("repositories"), args.builds.git_private_hosts.clone().into())
                 .map_err(|e| format!("repositories: {e}"))?,
         ),
-        folders,
-        audit_archive: Arc::new(
-            AuditFolder::open(data.join("audit"))
-                .map_err(|e| format!("the archive of the audit log: {e}"))?,
-        ),
+        folders: files.folders.clone(),
+        audit_archive: files.audit_archive.clone(),
         ci: github_app(&args.builds)?,
         identities: Arc::new(Issuers::new(&args.builds.oidc_issuers)?),
         attestations: Arc::new(
@@ -163,7 +185,7 @@ fn ports(
         ),
         certificates,
         domain_records: Arc::new(NameServers::new(args.network.name_server)),
-        dumps,
+        dumps: files.dumps.clone(),
         receivers: Arc::new(HttpReceivers::new(
             args.messages.webhook_private_hosts.clone().into(),
         )?),
@@ -172,36 +194,6 @@ fn ports(
         advisories: Arc::new(catalogue.advisories()),
         sealer: sealer(keys)?,
         site: Arc::new(site(args, keys)?),
-    })
-}
-
-/// The container engine, with walls around the networks of instances unless the operator wants none.
-fn engine(args: &ServeArgs, keys: &Keys) -> Result<Docker, String> {
-    let docker = Docker::connect(args.hosting.docker_host.as_deref()).map_err(|e| e.to_string())?;
-    let docker = docker.with_builder_base(&args.builds.builder_base_image);
-    Ok(match args.hosting.instance_egress {
-        InstanceEgress::Public => {
-            docker.with_walls(names::of_installation(&keys.application_id), SPECIAL.to_vec())
-        }
-        InstanceEgress::All => docker,
-    })
-}
-
-/// What builds and instances reach of the inside. Where this service serves everybody, it serves instances
-/// too.
-fn allowed(args: &ServeArgs) -> Result<Allowed, String> {
-    let service = Url::parse(&args.network.api_url())
-        .map_err(|e| format!("the address of the service: {e}"))?;
-    let tls = args.tls.https_listen.map(|address| address.port());
-    let ports = service.port_or_known_default().into_iter().chain(tls);
-    let host = service.host_str().unwrap_or_default();
-    let own = ports.map(|port| (host.to_owned(), port));
-    let of_all = own.chain(args.hosting.instance_private_hosts.iter().cloned());
-    Ok(Allowed {
-        builds: args.builds.build_private_hosts.clone(),
-        instances: (args.hosting.instance_egress == InstanceEgress::Public)
-            .then(|| of_all.collect()),
-        organizations: args.hosting.organization_private_hosts.clone(),
     })
 }
 
@@ -300,8 +292,18 @@ async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, St
     }
     // While keys are renewed, the store may need the older ones.
     if older.is_empty() && known.as_ref().is_none_or(|known| ***known != present) {
-        let change = Change::new().replace::<Installation>(&This, known.as_deref(), present);
-        store.commit(change).await.map_err(text)?;
+        let change =
+            Change::new().replace::<Installation>(&This, known.as_deref(), present.clone());
+        match store.commit(change).await {
+            // Another node was faster.
+            Err(StoreError::Stale { .. }) => {
+                store.fence().await.map_err(text)?;
+                let known = store.get::<Installation>(&This).map_err(text)?;
+                let known = known.ok_or("the keys were removed meanwhile")?;
+                known.accepts(&present, &[]).map_err(|e| e.to_string())?;
+            }
+            done => done.map_err(text)?,
+        }
     }
     Ok(keys)
 }

@@ -1,98 +1,24 @@
 //! Artifacts in an S3 bucket, served by a test server.
 
-use crate::support::service::{Service, fixture, sha256};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
-    server::conn::auto,
+use crate::support::{
+    bucket::Bucket,
+    service::{Service, fixture, sha256},
 };
-use s3s::{auth::SimpleAuth, service::S3ServiceBuilder};
 use serde_json::{Value, json};
 use std::{
-    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
-use tokio::{
-    net::{TcpListener, TcpSocket},
-    sync::oneshot,
-};
 
-const BUCKET: &str = "artifacts";
-
-/// An S3 server on its own thread. Its buckets are folders.
-struct Bucket {
-    folder: tempfile::TempDir,
-    address: SocketAddr,
-    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+/// A service that keeps its artifacts in this bucket.
+fn service_with(bucket: &Bucket) -> Service {
+    let settings = bucket.settings();
+    Service::start_with(&settings.each_ref().map(|(name, value)| (*name, value.as_str())))
 }
 
-impl Bucket {
-    fn start() -> Bucket {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
-        let address = (Ipv4Addr::LOCALHOST, 0).into();
-        let mut bucket = Bucket { folder, address, running: None };
-        bucket.come_back();
-        bucket
-    }
-
-    /// Serves on the same address again.
-    fn come_back(&mut self) {
-        let mut service =
-            S3ServiceBuilder::new(s3s_fs::FileSystem::new(self.folder.path()).unwrap());
-        service.set_auth(SimpleAuth::from_single("reader", "writer"));
-        let service = service.build();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let listener = runtime.block_on(async { listen(self.address) });
-        self.address = listener.local_addr().unwrap();
-        runtime.spawn(async move {
-            while let Ok((connection, _)) = listener.accept().await {
-                let service = service.clone();
-                tokio::spawn(async move {
-                    let server = auto::Builder::new(TokioExecutor::new());
-                    let _ = server.serve_connection(TokioIo::new(connection), service).await;
-                });
-            }
-        });
-        let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::spawn(move || {
-            let _ = runtime.block_on(stopped);
-        });
-        self.running = Some((stop, thread));
-    }
-
-    /// Stops the server and closes all connections.
-    fn go_away(&mut self) {
-        let (stop, thread) = self.running.take().unwrap();
-        drop(stop);
-        thread.join().unwrap();
-    }
-
-    /// A service that keeps its artifacts in this bucket, under a prefix.
-    fn service(&self) -> Service {
-        Service::start_with(&[
-            ("SVC_ARTIFACT_STORE", &format!("s3://{BUCKET}/mobile/builds")),
-            ("AWS_ENDPOINT", &format!("http://{}", self.address)),
-            ("AWS_ALLOW_HTTP", "true"),
-            ("AWS_ACCESS_KEY_ID", "reader"),
-            ("AWS_SECRET_ACCESS_KEY", "writer"),
-            ("AWS_REGION", "us-east-1"),
-        ])
-    }
-
-    /// The expected file of an artifact.
-    fn object(&self, artifact: &Value) -> PathBuf {
-        let id = artifact["id"].as_str().unwrap();
-        self.folder.path().join(BUCKET).join("mobile/builds").join(id)
-    }
-}
-
-fn listen(address: SocketAddr) -> TcpListener {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind(address).unwrap();
-    socket.listen(64).unwrap()
+/// The expected file of an artifact.
+fn object(bucket: &Bucket, artifact: &Value) -> PathBuf {
+    bucket.object(artifact["id"].as_str().unwrap())
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {
@@ -106,12 +32,12 @@ fn none() -> Vec<PathBuf> {
 #[test]
 fn verified_bytes_are_kept_in_the_bucket_and_nowhere_else() {
     let bucket = Bucket::start();
-    let service = bucket.service();
+    let service = service_with(&bucket);
     let ada = service.register("ada");
     let (_, app) = service.project_with_app(&ada, None);
     let bytes = std::fs::read(fixture("sample.apk")).unwrap();
     let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2");
-    assert_eq!(std::fs::read(bucket.object(&artifact)).unwrap(), bytes);
+    assert_eq!(std::fs::read(object(&bucket, &artifact)).unwrap(), bytes);
     assert_eq!(files_in(&service.data().join("staging")), none());
     assert!(!service.data().join("artifacts").exists());
 
@@ -129,7 +55,7 @@ fn verified_bytes_are_kept_in_the_bucket_and_nowhere_else() {
 
     service.call(Some(&ada), "svc_deleteArtifact", id).ok();
     crate::support::service::eventually("the object is removed", || {
-        !bucket.object(&artifact).exists()
+        !object(&bucket, &artifact).exists()
     });
     assert_eq!(get().send().unwrap().status(), 404);
 }
@@ -137,7 +63,7 @@ fn verified_bytes_are_kept_in_the_bucket_and_nowhere_else() {
 #[test]
 fn refused_bytes_never_reach_the_bucket() {
     let bucket = Bucket::start();
-    let service = bucket.service();
+    let service = service_with(&bucket);
     let ada = service.register("ada");
     let (_, app) = service.project_with_app(&ada, None);
     let bytes = std::fs::read(fixture("sample-tampered.apk")).unwrap();
@@ -151,14 +77,14 @@ fn refused_bytes_never_reach_the_bucket() {
     let refused = post(&path, &json!({"sha256": sha256(&bytes)}));
     assert_eq!(refused.refusal(), (422, 142));
     assert_eq!(files_in(&service.data().join("staging")), none());
-    let objects = files_in(&bucket.folder.path().join(BUCKET));
+    let objects = files_in(&bucket.objects());
     assert_eq!(objects, none());
 }
 
 #[test]
 fn while_the_bucket_is_away_nothing_is_finalized_and_nothing_is_lost() {
     let mut bucket = Bucket::start();
-    let service = bucket.service();
+    let service = service_with(&bucket);
     let ada = service.register("ada");
     let (_, app) = service.project_with_app(&ada, None);
     let kept = service.upload(&ada, &app, "sample.apk", "1.4.2");
@@ -196,7 +122,7 @@ fn while_the_bucket_is_away_nothing_is_finalized_and_nothing_is_lost() {
     bucket.come_back();
     let finalized = post(&path, &finalize);
     assert_eq!((finalized.status, &finalized.body["state"]), (201, &json!("verified")));
-    assert_eq!(std::fs::read(bucket.object(&finalized.body)).unwrap(), bytes);
+    assert_eq!(std::fs::read(object(&bucket, &finalized.body)).unwrap(), bytes);
     let download = service.http.get(found["url"].as_str().unwrap()).send().unwrap();
     assert_eq!(sha256(&download.bytes().unwrap()), kept["sha256"]);
 }

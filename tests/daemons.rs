@@ -1,12 +1,12 @@
 //! Engines that a test may interrupt: a connection to the shared engine, and a separate daemon.
 
-use crate::support::engine::engine_host;
+use crate::support::{engine::engine_host, ports::free_port};
 use std::{
     fs::File,
     io::{self, Write},
     net::Shutdown,
     os::unix::net::{UnixListener, UnixStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex, Weak},
     thread::spawn,
@@ -87,12 +87,21 @@ pub struct Daemon {
     folder: tempfile::TempDir,
     bridge: String,
     child: Option<Child>,
+    /// The port of 127.0.0.1 at which it speaks TLS.
+    tls: Option<u16>,
 }
 
 impl Daemon {
     /// Starts a daemon, or reports that the test is left out.
     pub fn start(test: &str) -> Option<Daemon> {
-        Daemon::start_in(test, tempfile::tempdir().unwrap())
+        Daemon::start_in(test, tempfile::tempdir().unwrap(), None)
+    }
+
+    /// Starts a daemon that also speaks TLS, with those who have a certificate of its authority.
+    pub fn start_with_tls(test: &str) -> Option<Daemon> {
+        let folder = tempfile::tempdir().unwrap();
+        make_certificates(folder.path());
+        Daemon::start_in(test, folder, Some(free_port()))
     }
 
     /// Starts a daemon with a disk of its own, which has so many GiB.
@@ -105,21 +114,21 @@ impl Daemon {
         );
         let made = Command::new("sh").args(["-c", &make]).output().unwrap();
         if made.status.success() {
-            return Daemon::start_in(test, folder);
+            return Daemon::start_in(test, folder, None);
         }
         let why = String::from_utf8_lossy(&made.stderr);
         let _ = writeln!(std::io::stderr(), "left out: {test} because of its disk: {}", why.trim());
         None
     }
 
-    fn start_in(test: &str, folder: tempfile::TempDir) -> Option<Daemon> {
+    fn start_in(test: &str, folder: tempfile::TempDir, tls: Option<u16>) -> Option<Daemon> {
         let address = format!("unix://{}/docker.sock", folder.path().display());
         // Other tests of this machine have such a bridge too.
         let bridge = format!("svc-test-{:06x}", fastrand::u32(..1 << 24));
         let range = format!("10.212.{}.1/24", fastrand::u8(..));
         ip(&["link", "add", "name", &bridge, "type", "bridge"]);
         let has_bridge = ip(&["address", "replace", &range, "dev", &bridge]);
-        let mut daemon = Daemon { address, folder, bridge, child: None };
+        let mut daemon = Daemon { address, folder, bridge, child: None, tls };
         daemon.firewall("-I");
         if has_bridge && daemon.boot() {
             return Some(daemon);
@@ -160,6 +169,20 @@ impl Daemon {
         command.arg(format!("--bridge={}", self.bridge));
         command.args(["--iptables=false", "--ip-forward=false"]);
         command.arg("--ip-masq=false");
+        if let Some(port) = self.tls {
+            // Before Docker 23, all daemons of a machine call themselves by one key.
+            let key = serde_json::json!({"deprecated-key-path": at("key.json")});
+            let of_one = if version().starts_with("20.") { key } else { serde_json::json!({}) };
+            std::fs::write(at("config.json"), of_one.to_string())?;
+            command.arg("--config-file").arg(at("config.json"));
+            command.arg(format!("--host=tcp://127.0.0.1:{port}")).arg("--tlsverify");
+            command.arg("--tlscacert").arg(at("ca.pem"));
+            command
+                .arg("--tlscert")
+                .arg(at("server.pem"))
+                .arg("--tlskey")
+                .arg(at("server-key.pem"));
+        }
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn()?);
         Ok(())
@@ -202,6 +225,16 @@ impl Daemon {
         self.folder.path().join("data/taken")
     }
 
+    /// Where it speaks TLS.
+    pub fn tls_address(&self) -> String {
+        format!("127.0.0.1:{}", self.tls.expect("a daemon with TLS"))
+    }
+
+    /// A file of its certificates: `ca.pem`, `client.pem`, `client-key.pem` or `stranger.pem`.
+    pub fn pem(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
     /// Runs the `docker` client with this daemon.
     pub fn docker(&self, args: &[&str]) -> Output {
         Command::new("docker").args(["-H", &self.address]).args(args).output().unwrap()
@@ -222,12 +255,40 @@ impl Drop for Daemon {
             docker -H $H network ls -q --filter type=custom | xargs -r docker -H $H network rm";
         let _ = Command::new("sh").args(["-c", all]).env("H", &self.address).output();
         self.end("TERM");
+        // Shims of containers that ran when the daemon was killed may remain, and keep what they inherited open.
+        let folder = self.folder.path().display().to_string();
+        let _ = Command::new("pkill").args(["-KILL", "-f", &folder]).status();
         // The mounts of a killed daemon remain, and that of a network namespace always does.
         let unmount = "umount --lazy exec/netns/*; umount --recursive --lazy data";
         let _ = Command::new("sh").args(["-c", unmount]).current_dir(&self.folder).output();
         ip(&["link", "delete", &self.bridge]);
         self.firewall("-D");
     }
+}
+
+/// Makes an authority, the certificates of a server and of a client, and another authority that signed neither.
+fn make_certificates(folder: &Path) {
+    let make = "printf '[req]\ndistinguished_name=d\n[d]\n' > cnf
+        for ca in ca stranger; do
+            openssl req -config cnf -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
+                -subj /CN=$ca -addext basicConstraints=critical,CA:TRUE -keyout $ca-key.pem -out $ca.pem
+        done
+        for who in server client; do
+            openssl req -config cnf -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$who \
+                -keyout $who-key.pem -out $who.csr
+            printf 'extendedKeyUsage=%sAuth\nsubjectAltName=IP:127.0.0.1\n' $who > $who.ext
+            openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 20 \
+                -extfile $who.ext -out $who.pem
+        done";
+    let made = Command::new("sh").args(["-ec", make]).current_dir(folder).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// The version of Docker.
+fn version() -> String {
+    let told = Command::new("dockerd").arg("--version").output().unwrap();
+    let told = String::from_utf8_lossy(&told.stdout);
+    told.trim_start_matches("Docker version ").to_owned()
 }
 
 fn ip(arguments: &[&str]) -> bool {

@@ -159,7 +159,7 @@ const DRIVEN: &[(&str, &str, &str)] = &[
         "src/adapters/folders.rs",
         "an_archive_is_kept_for_a_day_and_the_last_ones_of_an_app",
     ),
-    ("a dump that is being written", "src/adapters/dumps.rs", DUMP),
+    ("a dump that is being written", "src/adapters/dumps/tests.rs", DUMP),
     (
         "backups of an app that failed, without those of schedules",
         "tests/backups.rs",

@@ -198,7 +198,9 @@ fn a_proxy_that_nobody_told_of_is_noticed_once() {
 
 #[test]
 fn metrics_are_for_operators_and_strangers_ask_within_their_rate_limit() {
-    let service = Service::start_with(&[("SVC_METRICS_TOKEN", "a token of tests")]);
+    let settings =
+        [("SVC_METRICS_TOKEN", "a token of tests"), ("SVC_TRUSTED_PROXIES", "127.0.0.5")];
+    let service = Service::start_with(&settings);
     let address = |path: &str| format!("{}{path}", service.url);
     let stranger = Service::client_at([127, 0, 0, 2]);
     let refused = Service::answer(stranger.get(address("/metrics")).send().unwrap()).unwrap();
@@ -216,6 +218,8 @@ fn metrics_are_for_operators_and_strangers_ask_within_their_rate_limit() {
     assert!(asked(&stranger, "/readyz") > 0);
     let of_monitor = asked(&service.http, "/readyz");
     assert_eq!(of_monitor, 0, "a monitor of the operator asks as often as it likes");
+    let of_balancer = asked(&Service::client_at([127, 0, 0, 5]), "/readyz");
+    assert_eq!(of_balancer, 0, "a balancer asks each node each second");
     for (last, path) in [(3, "/install/x"), (4, "/install/x/manifest.plist")] {
         assert!(asked(&Service::client_at([127, 0, 0, last]), path) > 0, "{path}");
     }

@@ -5,7 +5,10 @@
 
 use crate::{
     call::{idempotency::StoredReply, lockout::Attempts, mail_limit::Mails},
-    installation::{Installation, This},
+    installation::{
+        Installation, This,
+        engine::{KnownEngine, OwnDrained},
+    },
     kinds::{
         creation::CreationTurn,
         delivery::{artifacts::ArtifactRefs, builds::Chunk, releases::Current},
@@ -101,6 +104,8 @@ side_records! {
     ClockReading { stored: "clockSeen", key: String }
     IndexVersion { stored: "indexVersion", key: String }
     Installation { stored: "installation", key: This }
+    KnownEngine { stored: "engine", key: This }
+    OwnDrained { stored: "ownEngineDrained", key: This }
 }
 
 /// Code that runs once for each kind of record, until an error.

@@ -1,21 +1,28 @@
 //! Owners on several nodes that share one store: any node decides, and one acts.
 
 use actix_rt::{Arbiter, System};
-use actors::runtime::{
-    directory::Rules,
-    entries,
-    handle::{Handle, OwnerOf},
-    host::Host,
-    lone_host::LoneHost,
-    manual_clock::ManualClock,
-    resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
+use actors::{
+    installation::engine::{self, KnownEngine},
+    runtime::{
+        directory::Rules,
+        entries,
+        handle::{Handle, OwnerOf},
+        host::Host,
+        lone_host::LoneHost,
+        manual_clock::ManualClock,
+        redecide::redecided,
+        resource::{Kept, Moment, Resource, Retry, Row, Step, Work},
+    },
 };
 use contract::{Fault, Id, JobId, Timestamp};
 use futures_util::future::{LocalBoxFuture, join_all};
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::HashMap,
-    sync::{Arc, LazyLock, Mutex},
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 use store::{Entries, Event, Memory, Nodes, Postgres, Record, Snapshot, Store};
@@ -32,10 +39,17 @@ struct Tasks;
 struct State {
     asked: u32,
     done: u32,
+    /// What a task works towards. Its work does not say so.
+    aim: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Ask;
+enum Command {
+    /// Do one more task.
+    Ask,
+    /// The task under way has to begin anew, with this aim.
+    Aim(u32),
+}
 
 /// The number of the task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,7 +67,13 @@ struct Deeds {
     begun: HashMap<(JobId, u32), Vec<usize>>,
     /// The resources for which two have acted at the same time.
     shared: Vec<JobId>,
+    /// The aim of the last task that was done for each resource.
+    aims: HashMap<JobId, u32>,
 }
+
+/// The aim that counts.
+const LAST_AIM: u32 = 4;
+static LAST_AIM_IS_KNOWN: AtomicBool = AtomicBool::new(false);
 
 static DEEDS: LazyLock<Mutex<Deeds>> = LazyLock::new(Mutex::default);
 
@@ -78,16 +98,19 @@ impl Row for Tasks {
 impl Resource for Tasks {
     type New = ();
     type State = State;
-    type Command = Ask;
+    type Command = Command;
     type Effect = Do;
     type Outcome = Done;
 
     fn create(_: &Moment<Self>, (): ()) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(State { asked: 0, done: 0 }))
+        Ok(Step::put(State { asked: 0, done: 0, aim: 0 }))
     }
 
-    fn on_command(state: State, _: &Moment<Self>, Ask: Ask) -> Result<Step<Self>, Fault> {
-        Ok(Step::put(State { asked: state.asked + 1, ..state }))
+    fn on_command(state: State, _: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        Ok(match command {
+            Command::Ask => Step::put(State { asked: state.asked + 1, ..state }),
+            Command::Aim(aim) => Step::put(State { aim, ..state }).anew(Duration::ZERO),
+        })
     }
 
     fn on_outcome(state: State, _: &Moment<Self>, Done(done): Done) -> Step<Self> {
@@ -101,12 +124,18 @@ impl Resource for Tasks {
     fn perform(
         Do(number): Do,
         id: JobId,
-        _: Snapshot<Self>,
+        kept: Snapshot<Self>,
         host: Arc<LoneHost>,
     ) -> LocalBoxFuture<'static, Result<Done, Retry>> {
         Box::pin(async move {
             let _under_way = UnderWay::begin(id, number, &host);
+            let aim = kept.state.aim;
             tokio::time::sleep(Duration::from_millis(2)).await;
+            // What works towards an early aim ends only once the last aim is known.
+            while (1..LAST_AIM).contains(&aim) && !LAST_AIM_IS_KNOWN.load(Relaxed) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            DEEDS.lock().unwrap().aims.insert(id, aim);
             Ok(Done(number))
         })
     }
@@ -120,7 +149,8 @@ impl UnderWay {
         let mut deeds = DEEDS.lock().unwrap();
         // Work that has lost its lease may be there until it is polled.
         let other = deeds.under_way.insert(id, node.clone());
-        if other.is_some_and(|other| other.store().lease::<Tasks>(&id).is_some()) {
+        let acts = |other: &Arc<LoneHost>| other.store().lease::<Tasks>(&id).is_some();
+        if other.is_some_and(|other| !Arc::ptr_eq(&other, node) && acts(&other)) {
             deeds.shared.push(id);
         }
         let name = Arc::as_ptr(node) as usize;
@@ -147,7 +177,13 @@ impl Node {
         let folder = tempfile::tempdir().unwrap();
         let (address, path) = (Postgres::parse(address).unwrap(), folder.path().to_owned());
         let connect = move || {
-            Store::connect(&address, Nodes::Several, &path, &[Tasks::TREE], Memory::default())
+            Store::connect(
+                &address,
+                Nodes::Several,
+                &path,
+                &[Tasks::TREE, KnownEngine::TREE],
+                Memory::default(),
+            )
         };
         let store = actix_rt::task::spawn_blocking(connect).await.unwrap().unwrap();
         let host = Arc::new(LoneHost::new(store, clock.port()));
@@ -192,21 +228,26 @@ async fn time_passes(clock: ManualClock) {
     }
 }
 
+/// Two nodes on this database, which share the work, and their clock.
+async fn two_nodes(address: &str) -> (ManualClock, Vec<Node>) {
+    let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
+    actix_rt::spawn(time_passes(clock.clone()));
+    let nodes = vec![Node::start(address, &clock).await, Node::start(address, &clock).await];
+    let held = |node: &Node| node.host.store().leases().len();
+    until("the nodes share", || {
+        nodes.iter().map(held).sum::<usize>() == 256 && nodes.iter().all(|node| held(node) > 0)
+    })
+    .await;
+    (clock, nodes)
+}
+
 /// Whichever node is asked, each task is done, by one node at a time, and all nodes see it. Once without
 /// changes of the nodes; then one joins, and one ends while it works.
 #[test]
 fn any_node_decides_and_one_acts() {
     let Some(address) = test_support::postgres::new_store("nodes") else { return };
     System::new().block_on(async {
-        let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
-        actix_rt::spawn(time_passes(clock.clone()));
-        let mut nodes =
-            vec![Node::start(&address, &clock).await, Node::start(&address, &clock).await];
-        let shared = |nodes: &[Node]| {
-            let held = nodes.iter().map(|node| node.host.store().leases().len());
-            held.sum::<usize>() == 256 && nodes.iter().all(|n| !n.host.store().leases().is_empty())
-        };
-        until("the nodes share", || shared(&nodes)).await;
+        let (clock, mut nodes) = two_nodes(&address).await;
         let ids: Vec<JobId> = (1..=16).map(|n| JobId::of(Ulid(n))).collect();
         join_all(ids.iter().map(|id| nodes[0].to(*id).create(()))).await;
         for node in &nodes {
@@ -221,9 +262,11 @@ fn any_node_decides_and_one_acts() {
         }
         let by = |node: &Node| {
             let deeds = DEEDS.lock().unwrap();
-            let is_once = deeds.begun.values().all(|begun| begun.len() == 1);
+            let begun = deeds.begun.iter().filter(|((id, _), _)| ids.contains(id));
+            let begun: Vec<_> = begun.map(|(_, by)| by).collect();
+            let is_once = begun.iter().all(|by| by.len() == 1);
             assert!(is_once || leases() != before, "each was done once");
-            deeds.begun.values().filter(|begun| begun[0] == node.name()).count()
+            begun.iter().filter(|by| by[0] == node.name()).count()
         };
         assert!(nodes.iter().all(|node| by(node) > 0), "both have acted");
 
@@ -246,11 +289,75 @@ fn any_node_decides_and_one_acts() {
     });
 }
 
+/// What is changed at one node begins anew at the one that acts, which has begun the same work for what was before.
+#[test]
+fn work_that_begins_anew_is_not_ended_by_the_outcome_of_what_was_before() {
+    let Some(address) = test_support::postgres::new_store("nodes") else { return };
+    System::new().block_on(async {
+        let (_, nodes) = two_nodes(&address).await;
+        let ids: Vec<JobId> = (101..=116).map(|n| JobId::of(Ulid(n))).collect();
+        join_all(ids.iter().map(|id| async {
+            nodes[0].to(*id).create(()).await.unwrap();
+            command(&nodes[0], *id, Command::Aim(1)).await;
+            command(&nodes[0], *id, Command::Ask).await;
+            for (node, aim) in [(1, 2), (0, 3), (1, LAST_AIM)] {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                nodes[node].host.store().fence().await.unwrap();
+                command(&nodes[node], *id, Command::Aim(aim)).await;
+            }
+        }))
+        .await;
+        LAST_AIM_IS_KNOWN.store(true, Relaxed);
+        for node in &nodes {
+            assert_done(node, &ids, 1).await;
+        }
+        let deeds = DEEDS.lock().unwrap();
+        for id in &ids {
+            assert_eq!(deeds.aims[id], LAST_AIM, "{id}");
+        }
+    });
+}
+
+/// Of two engines that two nodes find at the same moment, one is the engine of both.
+#[test]
+fn nodes_agree_on_one_engine() {
+    let Some(address) = test_support::postgres::new_store("nodes") else { return };
+    System::new().block_on(async {
+        let (_, nodes) = two_nodes(&address).await;
+        let stores = [nodes[0].host.store(), nodes[1].host.store()];
+        assert!(engine::recognize(stores[0], "").await.is_err(), "an engine without a name");
+        let finds = async |n: usize| {
+            let id = ["one", "two"][n % 2];
+            // An engine that was found at the same moment is looked at again.
+            while let Err(why) = engine::recognize(stores[n % 2], id).await {
+                if !why.contains("same moment") {
+                    return Err(why);
+                }
+            }
+            Ok(id)
+        };
+        let found = join_all((0..16).map(finds)).await;
+        let taken: HashSet<_> = found.iter().flatten().collect();
+        assert_eq!(taken.len(), 1, "{found:?}");
+        let refused: Vec<_> = found.iter().filter_map(|found| found.as_ref().err()).collect();
+        assert_eq!(refused.len(), 8, "{found:?}");
+        assert!(refused.iter().all(|why| why.contains("svc admin forget-engine")), "{refused:?}");
+        let forgotten = engine::forget(stores[0].raw()).await.unwrap();
+        assert_eq!(forgotten.as_deref(), taken.into_iter().next().copied());
+        assert_eq!(engine::recognize(stores[1], "three").await, Ok(()));
+    });
+}
+
+/// Sends a command as a call does: again, if another node was faster too often.
+async fn command(node: &Node, id: JobId, command: Command) {
+    redecided(async || node.to(id).ask(command).await).await.unwrap();
+}
+
 /// Asks each of the nodes in turn.
 async fn ask(nodes: &[Node], ids: &[JobId], times: u32) {
     let asked = ids.iter().enumerate().map(|(n, id)| async move {
         for time in 0..times as usize {
-            nodes[(n + time) % nodes.len()].to(*id).ask(Ask).await.unwrap();
+            command(&nodes[(n + time) % nodes.len()], *id, Command::Ask).await;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
@@ -258,9 +365,10 @@ async fn ask(nodes: &[Node], ids: &[JobId], times: u32) {
 }
 
 async fn assert_done(node: &Node, ids: &[JobId], times: u32) {
+    node.host.store().fence().await.unwrap();
     for id in ids {
         let idle = node.to(*id).wait_idle(WITHIN).await.unwrap().unwrap();
-        assert_eq!(*idle, State { asked: times, done: times }, "{id}");
+        assert_eq!((idle.asked, idle.done), (times, times), "{id}");
     }
 }
 

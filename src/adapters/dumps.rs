@@ -1,12 +1,17 @@
-//! The bytes of backups: gzip files in a folder of the data directory.
+//! The bytes of backups: gzip files in a folder of the data directory, or objects of a bucket that nodes share.
 //!
-//! A dump is written to a partial file, synced, and renamed only once it is complete. So a file
-//! with a backup's name is a complete backup.
+//! A dump is written to a partial file and synced. Only once it is complete, it is renamed, or sent to the
+//! bucket. So a file with a backup's name is a complete backup.
 
-use super::machine::ThisMachine;
+use super::{
+    machine::ThisMachine,
+    objects::Objects,
+    scratch::{self, WorkingCopy},
+};
 use actors::{
     kinds::hosting::instances::database::TAIL,
     ports::{
+        PortError,
         dumps::{DumpError, Dumps, Written},
         machine::Growing,
     },
@@ -17,7 +22,7 @@ use contract::{BackupId, Sha256};
 use data_encoding::HEXLOWER;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use futures_util::{
-    StreamExt, stream,
+    StreamExt, TryStreamExt, stream,
     stream::{BoxStream, LocalBoxStream},
 };
 use sha2::Digest;
@@ -32,21 +37,31 @@ use tokio::{
     sync::mpsc,
 };
 
+/// The dumps of a service.
 pub struct DumpFolder {
     folder: PathBuf,
+    /// Where complete dumps are, if nodes share them.
+    shared: Option<Objects>,
     machine: ThisMachine,
 }
+
+/// The ending of partial files, and the folder of those of dumps that nodes share.
+const PARTIAL: &str = "partial";
 
 /// The maximum number of pieces in the queue between reader and writer.
 const WAITING: usize = 16;
 const PIECE: usize = 64 << 10;
 
 impl DumpFolder {
-    /// Opens the folder, or creates it.
-    pub fn open(folder: PathBuf) -> io::Result<DumpFolder> {
+    /// Opens the folder, or creates it. Alone, the process writes over what a crash has left; where nodes share
+    /// the dumps, another one may have gone on, so it is removed.
+    pub fn open(folder: PathBuf, shared: Option<Objects>) -> io::Result<DumpFolder> {
         std::fs::create_dir_all(&folder)?;
+        if shared.is_some() {
+            scratch::empty(&folder.join(PARTIAL))?;
+        }
         let machine = ThisMachine { data: folder.clone() };
-        Ok(DumpFolder { folder, machine })
+        Ok(DumpFolder { folder, shared, machine })
     }
 
     /// The file of a backup.
@@ -58,8 +73,13 @@ impl DumpFolder {
     pub async fn part(
         &self,
         id: BackupId,
+        sha256: &Sha256,
         range: Range<u64>,
     ) -> io::Result<LocalBoxStream<'static, io::Result<Bytes>>> {
+        if let Some(shared) = &self.shared {
+            let bytes = shared.read(&object(id, sha256), range).await.map_err(io::Error::other)?;
+            return Ok(bytes.map_err(io::Error::other).boxed_local());
+        }
         let mut file = tokio::fs::File::open(self.path(id)).await?;
         file.seek(io::SeekFrom::Start(range.start)).await?;
         let left = range.end.saturating_sub(range.start);
@@ -82,8 +102,60 @@ impl DumpFolder {
     }
 
     fn partial(&self, id: BackupId) -> PathBuf {
-        self.folder.join(format!("{id}.partial"))
+        match &self.shared {
+            Some(_) => self.folder.join(PARTIAL).join(id.to_string()),
+            None => self.folder.join(format!("{id}.{PARTIAL}")),
+        }
     }
+
+    /// Removes what of a dump is on this disk.
+    async fn discard_here(&self, id: BackupId) -> Result<(), DumpError> {
+        let paths = [self.partial(id), self.path(id)];
+        let remove = |path: &PathBuf| match std::fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(disk(e)),
+            _ => Ok(()),
+        };
+        blocking(move || paths.iter().try_for_each(remove)).await
+    }
+
+    /// Sends the written dump to the bucket, unless that was done before.
+    async fn send(&self, id: BackupId, sha256: &Sha256, shared: &Objects) -> Result<(), DumpError> {
+        let (partial, name) = (self.partial(id), object(id, sha256));
+        let file = match File::open(&partial) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return match shared.has(&name).await.map_err(bucket)? {
+                    true => Ok(()),
+                    false => Err(disk(e)),
+                };
+            }
+            file => file.map_err(disk)?,
+        };
+        let size = file.metadata().map_err(disk)?.len();
+        shared.send(&name, file, 0..size).await.map_err(bucket)?;
+        std::fs::remove_file(&partial).map_err(disk)
+    }
+
+    /// The complete file of a dump.
+    async fn file(&self, id: BackupId, sha256: &Sha256) -> Result<File, DumpError> {
+        let Some(shared) = &self.shared else {
+            let path = self.path(id);
+            return blocking(move || File::open(path).map_err(disk)).await;
+        };
+        let mut file =
+            tokio::fs::File::from_std(tempfile::tempfile_in(&self.folder).map_err(disk)?);
+        shared.fetch(&object(id, sha256), &mut file, &self.machine).await.map_err(bucket)?;
+        file.rewind().await.map_err(disk)?;
+        Ok(file.into_std().await)
+    }
+}
+
+/// The object of a dump. A node that is late does not overwrite what another one has dumped meanwhile.
+fn object(id: BackupId, sha256: &Sha256) -> String {
+    format!("{id}/{sha256}.gz")
+}
+
+fn bucket(e: PortError) -> DumpError {
+    DumpError::Disk(e.to_string())
 }
 
 fn disk(e: io::Error) -> DumpError {
@@ -104,6 +176,13 @@ async fn blocking<T: Send + 'static>(
 
 #[async_trait]
 impl Dumps for DumpFolder {
+    fn working_copy(&self, id: BackupId) -> Box<dyn Send> {
+        match &self.shared {
+            Some(_) => Box::new(WorkingCopy(self.partial(id))),
+            None => Box::new(()),
+        }
+    }
+
     async fn write(
         &self,
         id: BackupId,
@@ -136,12 +215,15 @@ impl Dumps for DumpFolder {
             None => written,
         };
         if done.is_err() {
-            self.discard(id).await?;
+            self.discard_here(id).await?;
         }
         done
     }
 
-    async fn keep(&self, id: BackupId) -> Result<(), DumpError> {
+    async fn keep(&self, id: BackupId, sha256: &Sha256) -> Result<(), DumpError> {
+        if let Some(shared) = &self.shared {
+            return self.send(id, sha256, shared).await;
+        }
         let (from, to, folder) = (self.partial(id), self.path(id), self.folder.clone());
         let keep = move || match std::fs::rename(&from, &to) {
             Ok(()) => File::open(&folder)?.sync_all(),
@@ -156,16 +238,16 @@ impl Dumps for DumpFolder {
         id: BackupId,
         sha256: &Sha256,
     ) -> Result<BoxStream<'static, io::Result<Bytes>>, DumpError> {
-        let (path, expected) = (self.path(id), sha256.clone());
+        let (mut file, expected) = (self.file(id, sha256).await?, sha256.clone());
         let file = blocking(move || {
-            let mut file = File::open(&path).map_err(disk)?;
             let found = super::binaries::hash(&mut file).map_err(disk)?.1;
             if found != expected {
                 return Err(DumpError::Disk(format!(
                     "the file is damaged: it should hash to {expected}, but hashes to {found}"
                 )));
             }
-            File::open(&path).map_err(disk)
+            io::Seek::rewind(&mut file).map_err(disk)?;
+            Ok(file)
         });
         let (pieces, outgoing) = mpsc::channel(WAITING);
         let file = file.await?;
@@ -177,12 +259,11 @@ impl Dumps for DumpFolder {
     }
 
     async fn discard(&self, id: BackupId) -> Result<(), DumpError> {
-        let paths = [self.partial(id), self.path(id)];
-        let remove = |path: &PathBuf| match std::fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(disk(e)),
-            _ => Ok(()),
-        };
-        blocking(move || paths.iter().try_for_each(remove)).await
+        self.discard_here(id).await?;
+        match &self.shared {
+            Some(shared) => shared.remove_all(&id.to_string()).await.map_err(bucket),
+            None => Ok(()),
+        }
     }
 }
 
@@ -269,37 +350,4 @@ fn read(file: File, pieces: &mpsc::Sender<io::Result<Bytes>>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_dump_is_there_once_it_is_kept_and_read_back_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let dumps = DumpFolder::open(folder.path().into()).unwrap();
-        let id: BackupId = "bak_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap();
-        let pieces = |last: io::Result<Bytes>| {
-            let whole = (0..100_u8).map(|n| Ok(Bytes::from(vec![n; 1000])));
-            stream::iter(whole.chain([last]).collect::<Vec<_>>()).boxed()
-        };
-        let written =
-            dumps.write(id, 1 << 20, pieces(Ok(Bytes::from_static(b"end")))).await.unwrap();
-        assert!(!dumps.path(id).exists(), "not before it is kept");
-        assert!(written.tail.ends_with(b"end") && written.head.starts_with(&[0, 0]));
-        dumps.keep(id).await.unwrap();
-        dumps.keep(id).await.unwrap();
-        let read = dumps.read(id, &written.sha256).await.unwrap();
-        let read: Vec<Bytes> = read.map(Result::unwrap).collect().await;
-        assert_eq!(read.concat().len(), 100_003);
-        let bytes = std::fs::read(dumps.path(id)).unwrap();
-        std::fs::write(dumps.path(id), &bytes[..bytes.len() - 1]).unwrap();
-        let damaged = dumps.read(id, &written.sha256).await.err().unwrap();
-        assert!(damaged.to_string().contains("damaged"), "{damaged}");
-        dumps.discard(id).await.unwrap();
-
-        let broken = dumps.write(id, 1 << 20, pieces(Err(io::Error::other("it was killed")))).await;
-        assert_eq!(broken, Err(DumpError::Source("it was killed".into())));
-        let large = dumps.write(id, 100, pieces(Ok(Bytes::new()))).await;
-        assert_eq!(large, Err(DumpError::TooLarge));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
-    }
-}
+mod tests;

@@ -1,9 +1,17 @@
-//! The archives of folders, which deployments build: files of the data directory, by app and hash.
+//! The archives of folders, which deployments build: files of the data directory, or objects of a bucket that nodes
+//! share, by app and hash.
 //!
-//! An archive is written to a temporary file, checked, synced, and renamed. So a file with the name of
-//! an archive is a whole and checked one. How its folder is built is part of the name.
+//! An archive is written to a temporary file and checked. Then it is synced and renamed, or sent to the bucket. So
+//! what has the name of an archive is a whole and checked one. How its folder is built is part of the name.
 
-use super::archive::{self, ArchiveError};
+mod shared;
+
+use super::{
+    archive::{self, ArchiveError},
+    machine::ThisMachine,
+    objects::Objects,
+    scratch,
+};
 use crate::process;
 use actors::{
     ports::{
@@ -20,6 +28,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use repository::folder::FolderKind;
+use shared::Shared;
 use std::{
     error::Error,
     fs::{self, File},
@@ -36,21 +45,21 @@ const PIECE: usize = 64 << 10;
 /// The temporary files, whose folder has the name of no app.
 const PARTIAL: &str = "partial";
 
+/// The archives of a service.
 pub struct FolderStore {
     root: PathBuf,
+    /// Where the archives are, if nodes share them.
+    shared: Option<Shared>,
     checks: Turns<Tenant>,
 }
 
 impl FolderStore {
     /// Opens the folder, or creates it. What a crash left unfinished is removed.
-    pub fn open(root: PathBuf) -> io::Result<FolderStore> {
-        let partial = root.join(PARTIAL);
-        match fs::remove_dir_all(&partial) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        fs::create_dir_all(&partial)?;
-        Ok(FolderStore { root, checks: Turns::two_for_each_processor() })
+    pub fn open(root: PathBuf, shared: Option<Objects>) -> io::Result<FolderStore> {
+        scratch::empty(&root.join(PARTIAL))?;
+        let machine = ThisMachine { data: root.clone() };
+        let shared = shared.map(|objects| Shared { objects, machine });
+        Ok(FolderStore { root, shared, checks: Turns::two_for_each_processor() })
     }
 
     /// A file for an archive that arrives. It is removed when it is dropped.
@@ -69,26 +78,39 @@ impl FolderStore {
     ) -> Result<(), ArchiveError> {
         let failed = |e: Box<dyn Error + Send + Sync>| ArchiveError::Io(io::Error::other(e));
         let turn = self.checks.take(tenant).await.map_err(|e| failed(e.into()))?;
-        let (root, sha256) = (self.root.clone(), sha256.clone());
-        let kept = process::after_others("folder", move || {
+        let checked = process::after_others("folder", move || {
             let _turn = turn;
-            keep(&root, app, &sha256, arrived)
+            check(arrived)
         });
-        kept.await.map_err(|e| failed(e.into()))?
+        let (kind, size, arrived) = checked.await.map_err(|e| failed(e.into()))??;
+        if let Some(shared) = &self.shared {
+            let file = arrived.into_file();
+            return shared.keep(app, sha256, kind, file, size).await.map_err(|e| failed(e.into()));
+        }
+        let (root, path) = (self.root.clone(), path(&self.root, app, sha256, kind));
+        let placed = tokio::task::spawn_blocking(move || place(&root, app, &path, arrived));
+        placed.await.map_err(|e| failed(e.into()))?.map_err(ArchiveError::Io)
+    }
+
+    /// The file of an archive.
+    async fn file(&self, app: AppId, sha256: &Sha256, kind: FolderKind) -> Result<File, PortError> {
+        if let Some(shared) = &self.shared {
+            let root = self.root.clone();
+            let file = blocking(move || tempfile::tempfile_in(root)).await?;
+            return shared.fetch(app, sha256, kind, file).await;
+        }
+        let path = path(&self.root, app, sha256, kind);
+        blocking(move || File::open(path)).await
     }
 }
 
-fn keep(
-    root: &Path,
-    app: AppId,
-    sha256: &Sha256,
-    mut arrived: NamedTempFile,
-) -> Result<(), ArchiveError> {
+/// Checks an archive that has arrived. Returns how its folder is built, and its size in bytes.
+fn check(mut arrived: NamedTempFile) -> Result<(FolderKind, u64, NamedTempFile), ArchiveError> {
     let file = arrived.as_file_mut();
     let size = file.stream_position().map_err(ArchiveError::Io)?;
     file.rewind().map_err(ArchiveError::Io)?;
     let kind = archive::check(BufReader::new(&*file), size)?;
-    place(root, app, &path(root, app, sha256, kind), arrived).map_err(ArchiveError::Io)
+    Ok((kind, size, arrived))
 }
 
 fn place(root: &Path, app: AppId, path: &Path, arrived: NamedTempFile) -> io::Result<()> {
@@ -98,20 +120,34 @@ fn place(root: &Path, app: AppId, path: &Path, arrived: NamedTempFile) -> io::Re
     arrived.persist(path).map_err(|e| e.error)?;
     File::open(&folder)?.sync_all()?;
     File::open(root)?.sync_all()?;
-    let mut others = files(&folder)?;
-    others.retain(|(_, other)| other != path);
-    others.sort();
-    let surplus = (others.len() + 1).saturating_sub(KEPT_OF_APP);
-    others.iter().take(surplus).try_for_each(|(_, path)| remove(path))
+    surplus(files(&folder)?, &path.to_owned()).iter().try_for_each(|path| remove(path))
+}
+
+/// The archives of an app that go because this one was added: the oldest ones beyond [`KEPT_OF_APP`].
+fn surplus<T: Ord>(mut uses: Vec<(SystemTime, T)>, added: &T) -> Vec<T> {
+    uses.retain(|(_, other)| other != added);
+    uses.sort();
+    uses.truncate((uses.len() + 1).saturating_sub(KEPT_OF_APP));
+    uses.into_iter().map(|(_, archive)| archive).collect()
+}
+
+/// Whether nobody needs an archive any more that was used last at this time.
+fn is_over(used_at: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(used_at).unwrap_or_default() > KEPT_FOR
 }
 
 fn path(root: &Path, app: AppId, sha256: &Sha256, kind: FolderKind) -> PathBuf {
+    root.join(app.to_string()).join(name(sha256, kind))
+}
+
+/// The name of an archive among those of its app.
+fn name(sha256: &Sha256, kind: FolderKind) -> String {
     let kind = match kind {
         FolderKind::Dockerfile => "dockerfile",
         FolderKind::CloudCode => "cloud",
         FolderKind::CloudCodeWithPackages => "cloud-npm",
     };
-    root.join(app.to_string()).join(format!("{sha256}.{kind}"))
+    format!("{sha256}.{kind}")
 }
 
 /// The files of a folder, each with the time of its last use.
@@ -140,6 +176,9 @@ async fn blocking<T: Send + 'static>(
 #[async_trait]
 impl Folders for FolderStore {
     async fn renew(&self, app: AppId, sha256: &Sha256) -> Result<Option<FolderKind>, PortError> {
+        if let Some(shared) = &self.shared {
+            return shared.renew(app, sha256).await;
+        }
         let paths = FolderKind::ALL.map(|kind| (kind, path(&self.root, app, sha256, kind)));
         blocking(move || {
             for (kind, path) in paths {
@@ -160,9 +199,8 @@ impl Folders for FolderStore {
         sha256: &Sha256,
         kind: FolderKind,
     ) -> Result<BoxStream<'static, io::Result<Bytes>>, PortError> {
-        let path = path(&self.root, app, sha256, kind);
+        let file = self.file(app, sha256, kind).await?;
         let (file, size) = blocking(move || {
-            let file = File::open(path)?;
             let size = file.metadata()?.len();
             Ok((file, size))
         })
@@ -183,13 +221,15 @@ impl Folders for FolderStore {
     }
 
     async fn forget(&self) -> Result<u64, PortError> {
+        if let Some(shared) = &self.shared {
+            return shared.forget(now()).await;
+        }
         let all = self.root.clone();
         blocking(move || {
             let mut gone = 0;
             for app in fs::read_dir(&all)? {
                 for (used, path) in files(&app?.path())? {
-                    let age = now().duration_since(used).unwrap_or_default();
-                    if age > KEPT_FOR {
+                    if is_over(used, now()) {
                         remove(&path)?;
                         gone += 1;
                     }
@@ -240,7 +280,7 @@ mod tests {
     #[tokio::test]
     async fn an_archive_is_kept_for_a_day_and_the_last_ones_of_an_app() {
         let folder = tempfile::tempdir().unwrap();
-        let store = FolderStore::open(folder.path().into()).unwrap();
+        let store = FolderStore::open(folder.path().into(), None).unwrap();
         let app: AppId = "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap();
         let of_age = |n: usize, age: Duration| {
             let path = path(folder.path(), app, &archive(n).1, FolderKind::CloudCode);

@@ -11,6 +11,13 @@ pub struct ThisMachine {
 }
 
 impl Machine for ThisMachine {
+    fn name(&self) -> String {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+        let name = name.unwrap_or_else(|_| "localhost".into());
+        // Several nodes may run on one machine.
+        format!("{}, process {}", name.trim(), std::process::id())
+    }
+
     fn disk(&self) -> Option<DiskUsage> {
         let told = rustix::fs::statvfs(&self.data).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);

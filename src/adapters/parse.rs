@@ -1,6 +1,6 @@
-//! The REST and GraphQL APIs of Parse Servers on the loopback address.
+//! The REST and GraphQL APIs of the Parse Servers in containers.
 
-use super::loopback::{self, LoopbackError, LoopbackRequest, LoopbackResponse};
+use super::servers::{self, ServerError, ServerRequest, ServerResponse};
 use actors::ports::parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts};
 use async_trait::async_trait;
 use contract::Timestamp;
@@ -84,7 +84,7 @@ async fn send(
     access: ParseAccess,
     body: Option<Value>,
     within: Duration,
-) -> Result<LoopbackResponse, ParseError> {
+) -> Result<ServerResponse, ParseError> {
     let (forwarded, address) = OUR_ADDRESS;
     let mut headers = vec![
         ("x-parse-application-id", server.application_id.clone()),
@@ -94,11 +94,11 @@ async fn send(
         ParseAccess::Master => server.master_key.clone().map(|key| ("x-parse-master-key", key)),
         ParseAccess::Session(token) => token.map(|token| ("x-parse-session-token", token)),
     });
-    let request = LoopbackRequest { port: server.port, path, headers, body, within };
-    loopback::send(request).await.map_err(|e| match e {
-        LoopbackError::NotConnected => ParseError::NotConnected,
-        LoopbackError::NoAnswer => ParseError::NoAnswer,
-        LoopbackError::TooLarge => {
+    let request = ServerRequest { to: server.address, path, headers, body, within };
+    servers::send(request).await.map_err(|e| match e {
+        ServerError::NotConnected => ParseError::NotConnected,
+        ServerError::NoAnswer => ParseError::NoAnswer,
+        ServerError::TooLarge => {
             ParseError::Failed { code: None, error: "its answer is larger than 1 MiB".into() }
         }
     })
@@ -110,7 +110,7 @@ fn names(list: Option<&Value>, field: &str) -> BTreeSet<String> {
 }
 
 /// The error of an answer, with Parse's code and message.
-fn failure(answer: &LoopbackResponse) -> ParseError {
+fn failure(answer: &ServerResponse) -> ParseError {
     let body = answer.json().unwrap_or_default();
     let error = match body.get("error") {
         Some(Value::String(error)) => error.clone(),

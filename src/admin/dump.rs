@@ -9,7 +9,7 @@ use std::{
     io::{BufRead, BufReader, BufWriter, Write},
     path::Path,
 };
-use store::{Memory, Postgres, Store};
+use store::{Memory, Nodes, Postgres, Store};
 
 /// Writes the store into one compressed file.
 pub fn backup(file: &Path, place: &Place) -> Result<(), String> {
@@ -65,7 +65,7 @@ fn into_database(
     data: &Path,
     postgres: &Postgres,
 ) -> Result<u64, String> {
-    let store = database::connect(data, postgres)?;
+    let store = database::connect(data, postgres, Nodes::One)?;
     let rows = store.load(input).map_err(|e| e.to_string());
     store.close();
     rows

@@ -3,6 +3,7 @@
 
 mod check;
 mod dump;
+mod engine;
 mod rekey;
 mod superadmin;
 
@@ -71,6 +72,11 @@ pub enum AdminCommand {
         #[command(flatten)]
         place: Place,
     },
+    /// Forget the container engine that nodes share, because it was replaced. No node may run.
+    ForgetEngine {
+        #[command(flatten)]
+        place: Place,
+    },
     /// Print the application id, which clients send with every call. It is not a secret.
     ApplicationId {
         /// The server's data directory.
@@ -91,6 +97,7 @@ pub fn run(command: AdminCommand) -> Result<(), String> {
         AdminCommand::Superadmin { email, revoke, place } => {
             superadmin::set(&email, !revoke, &place)
         }
+        AdminCommand::ForgetEngine { place } => engine::forget(&place),
         AdminCommand::ApplicationId { data } => {
             let id = secrets::application_id(&data).map_err(|e| {
                 format!(

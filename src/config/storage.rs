@@ -1,8 +1,8 @@
 //! Where the service keeps what it stores.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use store::Postgres;
+use store::{Nodes, Postgres};
 
 /// The database that holds the store, if any.
 #[derive(Debug, Clone, Default, Args)]
@@ -39,6 +39,15 @@ impl DatabaseArgs {
     }
 }
 
+/// How many services run on a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NodesArg {
+    /// This one alone.
+    One,
+    /// Several at the same time, which share the work.
+    Several,
+}
+
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Storage")]
 pub struct StorageArgs {
@@ -51,4 +60,24 @@ pub struct StorageArgs {
     /// the AWS_ variables. The default is a folder of the data directory.
     #[arg(long, env = "SVC_ARTIFACT_STORE")]
     pub artifact_store: Option<String>,
+    /// Whether other services run on the same database at the same time. If so, uploads, backups of instances,
+    /// folders and the archive of the audit log are in the bucket too.
+    #[arg(long, env = "SVC_NODES", value_enum, default_value = "one")]
+    pub nodes: NodesArg,
+}
+
+impl StorageArgs {
+    /// What the processes of the store are to each other. Fails if several could not share their files.
+    pub fn nodes(&self) -> Result<Nodes, String> {
+        match self.nodes {
+            NodesArg::One => Ok(Nodes::One),
+            NodesArg::Several if !self.database.is_named() => {
+                Err("SVC_NODES=several needs a database that all nodes use: set SVC_STORE".into())
+            }
+            NodesArg::Several if self.artifact_store.is_none() => {
+                Err("SVC_NODES=several needs a bucket for the files of all nodes: set SVC_ARTIFACT_STORE".into())
+            }
+            NodesArg::Several => Ok(Nodes::Several),
+        }
+    }
 }

@@ -12,7 +12,6 @@ use actix_web::{
 };
 use actors::{
     functions::hosting::backups::reachable_backup, kinds::delivery::artifacts::address::Use,
-    ports::PortError,
 };
 use contract::{
     BackupId, Fault, Sha256,
@@ -55,8 +54,7 @@ async fn serve(
         name: artifact.file_name.as_str(),
     };
     let read = async |range| {
-        let stream =
-            edge.vault.read(id, range).await.map_err(|e: PortError| read_failed(&id, &e))?;
+        let stream = edge.vault.read(id, range).await.map_err(|e| read_failed(&id, &e))?;
         Ok(stream.map(|block| block.map_err(std::io::Error::other)).boxed_local())
     };
     file.answer(req, edge, heading, read).await
@@ -92,7 +90,8 @@ async fn serve_backup(
     };
     let name = format!("{id}.{end}");
     let file = Attachment { size, sha256, content_type: "application/gzip", name: &name };
-    let read = async |range| edge.dumps.part(id, range).await.map_err(|e| read_failed(&id, &e));
+    let read =
+        async |range| edge.dumps.part(id, sha256, range).await.map_err(|e| read_failed(&id, &e));
     file.answer(req, edge, heading, read).await
 }
 

@@ -13,7 +13,7 @@ use actix_web::{
 };
 use actors::call::pipeline::Target;
 use contract::{
-    Reply,
+    Fault, Reply,
     endpoint::{
         self, Access, Answers, EdgeRoute, Endpoint,
         files::{DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
@@ -39,33 +39,59 @@ impl endpoint::Edge for Web {
     type Answer = HttpResponse;
 }
 
+/// What an endpoint sees of the changes that other nodes acknowledged before the request.
+enum Sees {
+    /// All of them. Without the database, it answers 503.
+    All,
+    /// Those that arrive within a second: what is public is also served while the database is away.
+    Most,
+    /// It reads nothing that others change.
+    None,
+}
+
+impl Sees {
+    async fn catch_up(self, it: &Incoming) -> Result<(), Fault> {
+        match self {
+            Sees::All => it.edge.platform.world.store.catch_up().await,
+            Sees::Most => {
+                it.edge.catch_up().await;
+                Ok(())
+            }
+            Sees::None => Ok(()),
+        }
+    }
+}
+
 macro_rules! answers {
-    ($($endpoint:ty: |$it:ident| $answer:expr;)+) => {
+    ($($sees:ident $endpoint:ty: |$it:ident| $answer:expr;)+) => {
         $(impl Answers<$endpoint> for Web {
             async fn answer($it: Incoming) -> HttpResponse {
-                $answer.await
+                match Sees::$sees.catch_up(&$it).await {
+                    Ok(()) => $answer.await,
+                    Err(fault) => Heading::uncounted($it.req.head(), &$it.edge).fault_unread(&fault),
+                }
             }
         })+
     };
 }
 
 answers! {
-    PutArtifactContent: |it| upload::put(it.req, it.edge, it.payload);
-    HeadArtifactContent: |it| upload::head(it.req, it.edge);
-    DownloadArtifact: |it| download::get(it.req, it.edge);
-    DownloadBackup: |it| download::get_backup(it.req, it.edge);
-    PutSource: |it| source::put(it.req, it.edge, it.payload);
-    InstallPage: |it| install::page(it.req, it.edge);
-    InstallManifest: |it| install::manifest(it.req, it.edge);
-    PaymentNotice: |it| payments::receive(it.req, it.edge, it.payload);
-    CheckoutPage: |it| payments::page(it.req, it.edge);
-    RepositoryPush: |it| push::receive(it.req, it.edge, it.payload);
-    Healthz: |_it| operators::healthz();
-    Readyz: |it| operators::readyz(it.req, it.edge);
-    Metrics: |it| operators::metrics(it.req, it.edge);
-    CertificateQuestion: |it| operators::certificate_question(it.req, it.edge);
-    OpenApi: |it| operators::openapi(it.edge);
-    ConfigSchema: |_it| operators::config_schema();
+    All PutArtifactContent: |it| upload::put(it.req, it.edge, it.payload);
+    All HeadArtifactContent: |it| upload::head(it.req, it.edge);
+    Most DownloadArtifact: |it| download::get(it.req, it.edge);
+    Most DownloadBackup: |it| download::get_backup(it.req, it.edge);
+    All PutSource: |it| source::put(it.req, it.edge, it.payload);
+    Most InstallPage: |it| install::page(it.req, it.edge);
+    Most InstallManifest: |it| install::manifest(it.req, it.edge);
+    All PaymentNotice: |it| payments::receive(it.req, it.edge, it.payload);
+    Most CheckoutPage: |it| payments::page(it.req, it.edge);
+    All RepositoryPush: |it| push::receive(it.req, it.edge, it.payload);
+    None Healthz: |it| operators::healthz();
+    None Readyz: |it| operators::readyz(it.req, it.edge);
+    None Metrics: |it| operators::metrics(it.req, it.edge);
+    Most CertificateQuestion: |it| operators::certificate_question(it.req, it.edge);
+    None OpenApi: |it| operators::openapi(it.edge);
+    None ConfigSchema: |it| operators::config_schema();
 }
 
 pub fn configure(app: &mut web::ServiceConfig) {

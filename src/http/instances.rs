@@ -10,7 +10,6 @@ use super::{
 use actix_http::{Request, Response, body::BoxBody, header};
 use actors::kinds::hosting::{certificates, instances::route};
 use contract::{Fault, endpoint::instances::PREFIX};
-use std::net::{Ipv4Addr, SocketAddr};
 
 /// A request to an instance.
 pub struct Asked {
@@ -53,7 +52,7 @@ pub fn target_of(host: &str, edge: &Edge) -> Option<String> {
     certificates::target_of(&edge.platform.world, host).ok().flatten()
 }
 
-/// Forwards a request. If the server takes no connection, another server may just have replaced it:
+/// Forwards a request. If there is no server, or if it takes no connection, another one may just have taken its place:
 /// the route is looked up once more.
 pub async fn pass(
     edge: &Edge,
@@ -67,11 +66,15 @@ pub async fn pass(
     let site = &edge.platform.world.ports.site;
     let mut again = true;
     loop {
-        let port = match route(&edge.platform.world, target) {
-            Ok(route) => route.port,
+        let to = match route(&edge.platform.world, target) {
+            Ok(route) => route.server,
+            Err(_) if again && !edge.platform.world.store.is_alone() => {
+                again = false;
+                edge.catch_up().await;
+                continue;
+            }
             Err(fault) => return reply::refuse(request.head(), edge, fault).into(),
         };
-        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let fault = match upstreams.forward(&mut request, to, path, &facts).await {
             Ok(mut answer) => {
                 confine(answer.headers_mut(), prefix);
@@ -82,6 +85,7 @@ pub async fn pass(
             }
             Err(ProxyFault::NotConnected(_)) if again => {
                 again = false;
+                edge.catch_up().await;
                 continue;
             }
             Err(ProxyFault::NotConnected(_)) => Fault::Unavailable("the instance"),

@@ -50,6 +50,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 /// What a request handler needs. Each worker has its own; `shared` belongs to all workers.
@@ -62,6 +63,14 @@ pub struct Edge {
     pub dumps: Arc<DumpFolder>,
     pub folders: Arc<FolderStore>,
     pub shared: Arc<Shared>,
+}
+
+impl Edge {
+    /// Waits a moment for what other nodes have changed. Without the database, the copy has to do.
+    pub async fn catch_up(&self) {
+        let world = &self.platform.world;
+        let _ = world.ports.clock.limit(CATCHES_UP_WITHIN, world.store.catch_up()).await;
+    }
 }
 
 /// State that all workers share.
@@ -171,6 +180,9 @@ pub struct ConnectionPermit {
 /// The maximum number of connections to the dashboard. One address has at most a fifth: each connection
 /// may occupy 128 KiB while a form arrives, and a browser needs six.
 const MOST_AT_DASHBOARD: usize = 2_560;
+
+/// How long a public page waits for the changes of other nodes.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(1);
 
 /// The maximum number of running calls. The service refuses further calls at once.
 pub const MOST_IN_FLIGHT: u64 = 4096;

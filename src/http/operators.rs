@@ -35,9 +35,11 @@ pub(super) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Alive { status: "ok".into() })
 }
 
-/// Requests of operators are not counted, so that a monitor may ask as often as it likes.
+/// Requests of operators and of their proxies are not counted, so that a monitor and a balancer may ask as often as
+/// they like.
 pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     if !is_operator(req.head(), &edge)
+        && !is_own_proxy(req.head(), &edge)
         && let Some(refused) = reply::too_many(req.head(), &edge)
     {
         return refused;
@@ -50,12 +52,17 @@ pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespo
     HttpResponse::build(code).json(readiness)
 }
 
-/// Answers from the index: scanners make a proxy ask for any name.
-pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let peer = request::peer(req.head());
+/// Whether a proxy of the operator asks for itself, and for none of its clients.
+fn is_own_proxy(head: &RequestHead, edge: &Edge) -> bool {
+    let peer = request::peer(head);
     let known = &edge.platform.settings.master_key_addresses;
     let is_proxy = known.contains(&peer) || edge.shared.trusted_proxies.contains(&peer);
-    if !is_proxy || request::is_forwarded(&req.head().headers) {
+    is_proxy && !request::is_forwarded(&head.headers)
+}
+
+/// Answers from the index: scanners make a proxy ask for any name.
+pub(super) async fn certificate_question(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    if !is_own_proxy(req.head(), &edge) {
         let why = "only a proxy itself asks this, from an address of SVC_MASTER_KEY_ADDRESSES or \
                    SVC_TRUSTED_PROXIES";
         return reply::refuse(req.head(), &edge, Fault::Unauthenticated(why.into()));
@@ -89,7 +96,7 @@ pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResp
     });
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let store = &edge.platform.world.store;
-    let engine = edge.platform.world.engine_health.status();
+    let engine = edge.platform.world.hosts.status();
     let gauges = Gauges {
         actors,
         parked,

@@ -135,6 +135,15 @@ pub fn complete(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     }
 }
 
+impl Heading<'_> {
+    /// Refuses a request whose body is not read, so that its connection cannot carry another request.
+    pub fn fault_unread(&self, fault: &Fault) -> HttpResponse {
+        let mut answer = self.fault(fault);
+        answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
+        answer
+    }
+}
+
 /// Counts a request against the rate limit. Returns the answer to a request too many.
 pub fn too_many(head: &RequestHead, edge: &Edge) -> Option<HttpResponse> {
     let credentials = request::credentials(head, b"").unwrap_or_default();

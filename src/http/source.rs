@@ -41,10 +41,7 @@ pub(super) async fn put(
         Ok(stored) => heading.value(StatusCode::OK, &stored),
         Err(fault) => {
             tracing::info!(request_id = %heading.request_id, function = "putSource", code = fault.code(), error = %fault, "refused");
-            let mut answer = heading.fault(&fault);
-            // The rest of the body is not read, so the connection cannot carry another request.
-            answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
-            answer
+            heading.fault_unread(&fault)
         }
     }
 }

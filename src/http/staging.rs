@@ -3,13 +3,21 @@
 //! A lock on the staged file admits one writer at a time. Bytes are appended, made durable, and
 //! only then counted in the record; a broken connection keeps the durable bytes. A bounded queue
 //! between the connection and the writing thread keeps memory independent of the file's size.
+//!
+//! Where nodes share uploads, the file is a scratch file of the request. Bytes are durable once they are in a
+//! segment of the bucket, and the record admits one writer at a time.
 
 use super::Edge;
+use crate::adapters::binaries::SEGMENT;
 use actix_web::web;
 use actors::{
-    kinds::delivery::artifacts::{Artifacts, Command},
-    ports::machine::{Growing, Machine},
-    runtime::clock::Clock,
+    kinds::delivery::artifacts::{Artifacts, Command, Received, SharedBytes, StoredArtifact},
+    kinds::people::tenant::tenant,
+    ports::{
+        binaries::Segment,
+        machine::{Growing, Machine},
+    },
+    runtime::{clock::Clock, turns::Tenant},
 };
 use bytes::Bytes;
 use contract::{ArtifactId, Fault};
@@ -25,7 +33,7 @@ use tokio::sync::mpsc;
 
 /// Chunks between the connection and the disk. A chunk has at most 64 KiB: the bytes of one read.
 const QUEUE: usize = 32;
-/// The file is synced after this many bytes, so that a crash loses little.
+/// A staged file is synced after this many bytes, so that a crash loses little.
 const DURABLE_EVERY: u64 = 64 << 20;
 /// The server gives up a connection that sends nothing for this long.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
@@ -52,8 +60,17 @@ pub(super) fn disk(e: &io::Error) -> Fault {
 const TRIES: usize = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
+/// The file for the bytes of a request: the staged file, locked, or a scratch file.
+pub(super) async fn open(edge: &Edge, id: ArtifactId) -> Result<File, Fault> {
+    if edge.vault.is_shared() {
+        let vault = edge.vault.clone();
+        return on_disk(move || vault.unnamed()).await?.map_err(|e| disk(&e));
+    }
+    lock(edge.vault.staged_path(id), &edge.platform.world.ports.clock).await
+}
+
 /// Opens the staged file and locks it.
-pub(super) async fn lock(path: PathBuf, clock: &Clock) -> Result<File, Fault> {
+async fn lock(path: PathBuf, clock: &Clock) -> Result<File, Fault> {
     let mut tries = TRIES;
     loop {
         let path = path.clone();
@@ -92,10 +109,18 @@ pub(super) fn cut(mut file: File, offset: u64) -> io::Result<File> {
 
 /// Writes the bytes of one request.
 pub(super) struct Writer<'a> {
-    pub(super) edge: &'a Edge,
-    pub(super) id: ArtifactId,
+    edge: &'a Edge,
+    id: ArtifactId,
     /// The final length of the file, if known.
-    pub(super) length: Option<u64>,
+    length: Option<u64>,
+    /// Whose turn it is to send segments, where nodes share uploads.
+    tenant: Option<Tenant>,
+}
+
+/// Where the bytes of a request are until they are in segments.
+struct Scratch {
+    tenant: Tenant,
+    file: File,
 }
 
 /// The state of an upload after a request.
@@ -106,7 +131,34 @@ pub(super) struct StagedUpload {
     pub(super) problem: Option<Fault>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    /// A writer of this upload, whose final length is known or not.
+    pub(super) fn new(
+        edge: &'a Edge,
+        id: ArtifactId,
+        upload: &StoredArtifact,
+        length: Option<u64>,
+    ) -> Result<Self, Fault> {
+        let app = upload.artifact.app_id;
+        let tenant = edge.vault.is_shared().then(|| tenant(&edge.platform.world.store, app));
+        Ok(Writer { edge, id, length, tenant: tenant.transpose()? })
+    }
+
+    /// Lets the record forget the bytes from this offset on, because the upload goes on there. After a crash, new
+    /// bytes must not count as old ones.
+    pub(super) async fn go_back(&self, upload: &StoredArtifact, offset: u64) -> Result<(), Fault> {
+        let staged = &upload.staged;
+        let shared = SharedBytes { after: staged.offset, segment: None };
+        let shared = self.tenant.map(|_| shared);
+        self.tell(&mut 0, Received { offset, length: self.length, shared }).await?;
+        let kept = staged.segments.partition_point(|segment| segment.end <= offset);
+        self.edge
+            .vault
+            .remove_segments(self.id, staged.segments.get(kept..).unwrap_or_default())
+            .await;
+        Ok(())
+    }
+
     /// Writes the bytes to the disk, and counts durable bytes in the record.
     pub(super) async fn write(
         &self,
@@ -119,28 +171,32 @@ impl Writer<'_> {
         let (chunks, queue) = mpsc::channel::<Bytes>(QUEUE);
         let (durable, mut progress) = mpsc::channel::<u64>(4);
         let machine = self.edge.platform.world.ports.machine.clone();
+        let scratch = match self.tenant {
+            Some(tenant) => Some(Scratch { tenant, file: file.try_clone().map_err(|e| disk(&e))? }),
+            None => None,
+        };
+        let (scratch, synced) = (scratch.as_ref(), scratch.is_none());
         let disk_side = tokio::task::spawn_blocking(move || {
-            append(file, (start, most), queue, &durable, digest.is_some(), &*machine)
+            let every = if synced { DURABLE_EVERY } else { SEGMENT };
+            let reports = Reports { durable, every, synced, hashed: digest.is_some() };
+            append(file, (start, most), queue, &reports, &*machine)
         });
+        let mut counted = start;
         let counts = async {
-            let mut counted = start;
             while let Some(offset) = progress.recv().await {
-                match self.count(offset, self.length).await {
-                    Ok(()) => counted = offset,
-                    Err(refused @ Fault::OverQuota(_)) => {
-                        progress.close();
-                        return (counted, Some(refused));
-                    }
-                    // It may have been written.
-                    Err(Fault::Uncertain) => counted = offset,
-                    // A later count covers the same bytes.
-                    Err(_) => {}
+                let counted = self.count_on_the_way(scratch, &mut counted, offset).await;
+                // After another refusal, a later count covers the same bytes.
+                if let Err(refused) = counted
+                    && is_for_good(&refused)
+                {
+                    progress.close();
+                    return Some(refused);
                 }
             }
-            (counted, None)
+            None
         };
         let sends = send(payload, chunks, most.saturating_sub(start));
-        let (sent, (counted, refused)) = futures_util::future::join(sends, counts).await;
+        let (sent, refused) = futures_util::future::join(sends, counts).await;
         let appended = disk_side.await.map_err(|_| Fault::Uncertain)?;
         let (mut file, mut offset, hash) = appended.map_err(|e| disk(&e))?;
         if let Some(refused) = refused {
@@ -162,7 +218,7 @@ impl Writer<'_> {
             && most == self.edge.platform.settings.largest_artifact;
         let length = if whole { Some(offset) } else { self.length };
         // The writer keeps the lock until the record has the offset.
-        match self.count(offset, length).await {
+        match self.count(scratch, &mut counted, offset, length).await {
             // What no quota counts must not stay.
             Err(refused @ Fault::OverQuota(_)) => {
                 on_disk(move || cut(file, counted)).await?.map_err(|e| disk(&e))?;
@@ -174,16 +230,85 @@ impl Writer<'_> {
         Ok(StagedUpload { offset, length, problem })
     }
 
-    /// Records how many bytes are durable.
-    pub(super) async fn count(&self, offset: u64, length: Option<u64>) -> Result<(), Fault> {
-        self.edge
-            .platform
-            .world
-            .to::<Artifacts>(self.id)
-            .ask(Command::Received(offset, length))
-            .await
-            .map(|_| ())
+    /// Like [`count`](Writer::count), while more bytes come: of segments, only full ones are made.
+    async fn count_on_the_way(
+        &self,
+        scratch: Option<&Scratch>,
+        counted: &mut u64,
+        offset: u64,
+    ) -> Result<(), Fault> {
+        let full = match scratch {
+            Some(_) => *counted + (offset - *counted) / SEGMENT * SEGMENT,
+            None => offset,
+        };
+        self.count(scratch, counted, full, self.length).await
     }
+
+    /// Records that the bytes up to this offset are durable. `counted` says how many of them the record has.
+    async fn count(
+        &self,
+        scratch: Option<&Scratch>,
+        counted: &mut u64,
+        offset: u64,
+        length: Option<u64>,
+    ) -> Result<(), Fault> {
+        let Some(scratch) = scratch else {
+            return self.tell(counted, Received { offset, length, shared: None }).await;
+        };
+        while offset - *counted > SEGMENT {
+            let end = *counted + SEGMENT;
+            self.add(scratch, counted, end, self.length).await?;
+        }
+        self.add(scratch, counted, offset, length).await
+    }
+
+    /// Writes the bytes up to this offset as a segment, and counts them.
+    async fn add(
+        &self,
+        scratch: &Scratch,
+        counted: &mut u64,
+        end: u64,
+        length: Option<u64>,
+    ) -> Result<(), Fault> {
+        let after = *counted;
+        let segment = match end > after {
+            true => Some(self.share(scratch, after, end).await?),
+            false => None,
+        };
+        let shared = Some(SharedBytes { after, segment: segment.clone() });
+        let told = self.tell(counted, Received { offset: end, length, shared }).await;
+        if let (Err(fault), Some(segment)) = (&told, segment)
+            && *fault != Fault::Uncertain
+        {
+            self.edge.vault.remove_segments(self.id, &[segment]).await;
+        }
+        told
+    }
+
+    async fn share(&self, scratch: &Scratch, start: u64, end: u64) -> Result<Segment, Fault> {
+        let file = scratch.file.try_clone().map_err(|e| disk(&e))?;
+        let shared = self.edge.vault.share(scratch.tenant, self.id, file, start..end).await;
+        shared.map_err(|e| {
+            tracing::error!(id = %self.id, error = %e, "bytes of an upload cannot be stored");
+            Fault::Unavailable("the artifact store")
+        })
+    }
+
+    async fn tell(&self, counted: &mut u64, received: Received) -> Result<(), Fault> {
+        let offset = received.offset;
+        let artifact = self.edge.platform.world.to::<Artifacts>(self.id);
+        let told = artifact.ask(Command::Received(received)).await;
+        if matches!(told, Ok(_) | Err(Fault::Uncertain)) {
+            // If it is uncertain, it may have been written.
+            *counted = offset;
+        }
+        told.map(|_| ())
+    }
+}
+
+/// Whether the bytes that follow will be refused too.
+fn is_for_good(refused: &Fault) -> bool {
+    matches!(refused, Fault::OverQuota(_) | Fault::WrongOffset { .. } | Fault::NotNow(_))
 }
 
 /// Moves bytes from the connection into the queue.
@@ -218,20 +343,30 @@ pub(super) async fn send(
 
 type Appended = (File, u64, Option<[u8; 32]>);
 
-/// Writes bytes from the queue to the file. Reports durable offsets on the way and returns the last
-/// one. With a digest to compare, it reports none: the bytes may have to be dropped. Ends with
+/// What [`append`] reports on its way.
+struct Reports {
+    /// How far the file is.
+    durable: mpsc::Sender<u64>,
+    /// The bytes between two reports.
+    every: u64,
+    /// Whether the bytes are on the disk before they are reported.
+    synced: bool,
+    /// Whether the bytes are hashed. They may have to be dropped then, so nothing is reported.
+    hashed: bool,
+}
+
+/// Writes bytes from the queue to the file. Returns the last offset. Ends with
 /// [`io::ErrorKind::StorageFull`] when the disk is nearly full.
 fn append(
     mut file: File,
     (start, most): (u64, u64),
     mut queue: mpsc::Receiver<Bytes>,
-    durable: &mpsc::Sender<u64>,
-    hashed: bool,
+    reports: &Reports,
     machine: &dyn Machine,
 ) -> io::Result<Appended> {
     let (mut offset, mut reported) = (start, start);
     let mut growing = Growing::from(start);
-    let mut hasher = hashed.then(Sha256::new);
+    let mut hasher = reports.hashed.then(Sha256::new);
     while let Some(chunk) = queue.blocking_recv() {
         file.write_all(&chunk)?;
         if let Some(hasher) = &mut hasher {
@@ -239,15 +374,19 @@ fn append(
         }
         offset += chunk.len() as u64;
         growing.check(offset, machine)?;
-        if !hashed && offset < most && offset - reported >= DURABLE_EVERY {
-            file.sync_data()?;
+        if !reports.hashed && offset < most && offset - reported >= reports.every {
+            if reports.synced {
+                file.sync_data()?;
+            }
             reported = offset;
-            if durable.blocking_send(offset).is_err() {
+            if reports.durable.blocking_send(offset).is_err() {
                 // Nobody counts further bytes.
                 break;
             }
         }
     }
-    file.sync_all()?;
+    if reports.synced {
+        file.sync_all()?;
+    }
     Ok((file, offset, hasher.map(|hasher| hasher.finalize().into())))
 }

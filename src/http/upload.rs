@@ -5,7 +5,7 @@
 use super::{
     Edge,
     reply::Heading,
-    staging::{Writer, cut, disk, lock, on_disk},
+    staging::{self, Writer, cut, disk, on_disk},
 };
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -91,9 +91,9 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
         heading.allowance = makers(&edge, &upload);
         let offset = match upload.artifact.state {
             ArtifactState::Pending => {
-                durable_offset(&edge.platform.world, id, upload.offset).await?
+                durable_offset(&edge.platform.world, id, &upload.staged).await?
             }
-            _ => upload.offset,
+            _ => upload.staged.offset,
         };
         Ok((offset, upload))
     };
@@ -146,10 +146,7 @@ pub(super) async fn put(
         }
         Err(fault) => {
             tracing::info!(request_id = %heading.request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
-            let mut answer = heading.fault(&fault);
-            // The rest of the body is not read, so the connection cannot carry another request.
-            answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
-            answer
+            heading.fault_unread(&fault)
         }
     }
 }
@@ -182,15 +179,15 @@ async fn receive(
     }
     let maker = upload.artifact.provenance.uploaded_by.map(RateKey::User);
     let _place = edge.shared.uploads.share(maker, 1)?;
-    let mut staged = lock(edge.vault.staged_path(id), &edge.platform.world.ports.clock).await?;
+    let mut staged = staging::open(edge, id).await?;
     // Read the record again under the lock: another writer may have added bytes, or verification
     // may have begun.
     let upload = endpoints::read_upload(&edge.platform.world, id)?.state.clone();
     if let Err(fault) = check_open(&upload) {
-        edge.vault.forget_stray(id, &staged);
+        edge.vault.remove_if_empty(id, &staged);
         return Err(fault);
     }
-    let durable = durable_offset(&edge.platform.world, id, upload.offset).await?;
+    let durable = durable_offset(&edge.platform.world, id, &upload.staged).await?;
     if part.start != durable && part.start != 0 {
         let reason = format!(
             "this part starts at byte {}, but {durable} bytes are stored; go on there",
@@ -198,7 +195,8 @@ async fn receive(
         );
         return Err(Fault::WrongOffset { reason, offset: durable });
     }
-    if part.start == 0 && durable > 0 && req.headers().contains_key(header::CONTENT_RANGE) {
+    let is_part = req.headers().contains_key(header::CONTENT_RANGE);
+    if part.start == 0 && durable > 0 && is_part && !upload.is_in_too_many_pieces() {
         let reason =
             format!("this part starts at byte 0, but {durable} bytes are stored; go on there");
         return Err(Fault::WrongOffset { reason, offset: durable });
@@ -207,11 +205,9 @@ async fn receive(
     let more = part.end.map_or(0, |end| end.saturating_sub(part.start));
     edge.platform.world.ports.machine.check_room(more)?;
     let most = part.end.or(length).unwrap_or(limit);
-    let writer = Writer { edge, id, length };
-    if part.start < durable {
-        // The record must forget the old bytes first: after a crash, new bytes must not count as
-        // old ones.
-        writer.count(part.start, length).await?;
+    let writer = Writer::new(edge, id, &upload, length)?;
+    if part.start < upload.staged.offset {
+        writer.go_back(&upload, part.start).await?;
     }
     staged = on_disk(move || cut(staged, part.start)).await?.map_err(|e| disk(&e))?;
     let stored = writer.write(staged, payload, part.start, most, part.digest).await?;

@@ -167,6 +167,7 @@ pub fn scene(service: &Service) -> Scene {
         "source": {"templateVersion": "1.0.2"},
         "target": "backend",
         "parameters": {},
+        "engineId": "eng_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "imageId": template["versions"][0]["services"][0]["imageId"],
         "services": template["versions"][0]["services"],
         "env": {"LOG_LEVEL": "info"},
@@ -230,6 +231,17 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     }
     match (function, field) {
         ("svc_claimBuild", "labels") => return json!(["android"]),
+        ("svc_admin_addEngine" | "svc_admin_updateEngine", "labels") | (_, "engineLabels") => {
+            return json!({"region": "eu"});
+        }
+        ("svc_admin_addEngine", "address") => return json!("127.0.0.1:9"),
+        ("svc_admin_addEngine", "privateAddress") => return json!("10.0.0.21"),
+        ("svc_admin_addEngine" | "svc_admin_updateEngine", "authority" | "certificate") => {
+            return json!("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----");
+        }
+        ("svc_admin_addEngine" | "svc_admin_updateEngine", "key") => {
+            return json!("-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----");
+        }
         ("svc_addTrustedPublisher", "events") => return json!(["push"]),
         ("svc_addTrustedPublisher", "ref") => return json!("refs/heads/main"),
         ("svc_setCredential", "kind") => return json!("repositoryHost"),

@@ -26,6 +26,9 @@ need firefox-esr firefox-esr
 need curl curl
 need jq jq
 need strace strace
+need haproxy haproxy
+need pgbouncer pgbouncer
+need nft nftables
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || missing+=(postgresql)
 [ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)
 need docker docker.io

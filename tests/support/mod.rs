@@ -2,6 +2,7 @@
 
 pub mod authority;
 pub mod browser;
+pub mod bucket;
 pub mod builds;
 pub mod checkouts;
 pub mod credentials;

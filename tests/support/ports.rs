@@ -4,9 +4,9 @@ use std::{
     fs::File,
     net::TcpListener,
     ops::Range,
-    path::Path,
     sync::{Mutex, PoisonError},
 };
+use test_support::claims;
 
 /// The ports of programs. Above them are those that systems give to outgoing connections by default:
 /// tests make many, and one of them could take a port between the moment it is found free and the moment
@@ -41,20 +41,13 @@ pub fn free_port() -> u16 {
 
 impl Claimed {
     fn claim(&mut self) {
-        let folder = std::env::temp_dir().join("svc-test-ports");
-        std::fs::create_dir_all(&folder).unwrap();
         let blocks = PORTS.len() as u16 / BLOCK;
         let first = fastrand::u16(..blocks);
-        let mut order = (0..blocks).map(|i| (first + i) % blocks);
-        let found = order.find_map(|block| Some((block, lock(&folder.join(block.to_string()))?)));
-        let (block, file) = found.expect("a block of ports that no test program has");
+        let order = (0..blocks).map(|i| (first + i) % blocks);
+        let (block, file) =
+            claims::claim("ports", order).expect("a block of ports that no test program has");
         self.files.push(file);
         let start = PORTS.start + block * BLOCK;
         self.unused = start..start + BLOCK;
     }
-}
-
-fn lock(path: &Path) -> Option<File> {
-    let file = File::options().create(true).append(true).open(path).ok()?;
-    file.try_lock().is_ok().then_some(file)
 }

@@ -26,7 +26,12 @@ pub struct Received {
 
 impl Receiver {
     pub fn start() -> Receiver {
-        let rig = Rig::start("webhooks", "receiver.mjs", &[]);
+        Receiver::start_at("127.0.0.1")
+    }
+
+    /// Listens at this address of the machine.
+    pub fn start_at(host: &str) -> Receiver {
+        let rig = Rig::start("webhooks", "receiver.mjs", &[host.as_ref()]);
         let host = rig.line();
         Receiver { rig, host }
     }

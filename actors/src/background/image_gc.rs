@@ -8,6 +8,7 @@ use crate::{
     kinds::{
         hosting::{
             deployments::{DeploymentIndex, Deployments},
+            engines::Host,
             image_builds::{
                 from_source::{APP, labels_of_caches},
                 quotas,
@@ -39,9 +40,9 @@ const YOUNG: Duration = Duration::from_secs(600);
 /// What builds leave for the next ones goes after this time, so that base images are fetched anew.
 const CACHES_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Removes the images that nothing needs, and unused build cache.
-pub async fn prune(world: &World) -> Result<(), EngineError> {
-    let engine = &world.ports.engine;
+/// Removes the images that nothing needs, and unused build cache, from an engine.
+pub async fn prune(world: &World, host: &Host) -> Result<(), EngineError> {
+    let engine = &host.engine;
     let now = world.ports.clock.now();
     let labels = names::of_installation(&world.ports.site.installation);
     let unread = |e: Fault| EngineError::Unreachable(e.to_string());
@@ -60,6 +61,10 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
                 Err(e) => return Err(e),
             }
         }
+    }
+    if host.id.is_some() {
+        // Images are built at the engine of the settings, and only copied to others.
+        return Ok(());
     }
     for (app, bytes) in changed(world, &engine.images(&labels).await?).map_err(unread)? {
         quotas::tell(world, app, bytes).await;

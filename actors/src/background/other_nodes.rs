@@ -1,8 +1,10 @@
 //! Hears what other processes did that share the store, and tells those whom it concerns: owners whose records
-//! they wrote, and all owners when this process got leases or lost some. Tells them which calls passed here.
+//! they wrote, and all owners when this process got leases or lost some. Tells others which calls passed here, and how
+//! this process is.
 
 use crate::{
     call::{platform::Platform, rate_limit::Exchange},
+    functions::operators::nodes,
     kinds::{events::webhooks::outbox::Outgoing, world::World},
     runtime::guard::Guard,
 };
@@ -14,7 +16,7 @@ use store::{Event, Record};
 /// The pause before the owners are looked for again.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// How often nodes tell each other which calls they let pass.
+/// How often nodes tell each other which calls they let pass, and how they are.
 const TELLS_EVERY: Duration = Duration::from_secs(1);
 
 pub struct OtherNodes {
@@ -35,7 +37,7 @@ impl Actor for OtherNodes {
     fn started(&mut self, ctx: &mut Self::Context) {
         if !self.platform.world.store.is_alone() {
             ctx.spawn(hear(self.platform.world.clone()).into_actor(self));
-            ctx.spawn(tell_of_calls(self.platform.clone()).into_actor(self));
+            ctx.spawn(tell(self.platform.clone()).into_actor(self));
         }
     }
 }
@@ -47,23 +49,25 @@ async fn hear(world: Arc<World>) {
     // Nobody tells what happened before this moment, so all owners look once.
     let mut event = Event::Leases;
     loop {
-        while tell(&world, &event).await.is_err() {
+        while pass_on(&world, &event).await.is_err() {
             world.ports.clock.sleep(AGAIN_AFTER).await;
         }
         event = others.next().await;
     }
 }
 
-async fn tell_of_calls(platform: Platform) {
-    let (world, mut exchange) = (&platform.world, Exchange::default());
+async fn tell(platform: Platform) {
+    let (mut of_calls, mut of_nodes) = (Exchange::default(), nodes::Exchange::default());
+    let world = &platform.world;
     loop {
-        exchange.tick(&platform.authn.limiter, &world.store);
+        of_calls.tick(&platform.authn.limiter, &world.store);
+        of_nodes.tick(world).await;
         world.ports.clock.sleep(TELLS_EVERY).await;
     }
 }
 
 /// Refused while the owners are being started.
-async fn tell(world: &World, event: &Event) -> Result<(), Fault> {
+async fn pass_on(world: &World, event: &Event) -> Result<(), Fault> {
     let owners = world.owners()?;
     match event {
         Event::Record { kind, .. } if kind == Outgoing::TREE => world.webhooks.news.notify_one(),

@@ -7,7 +7,7 @@ use crate::{
     },
     runtime::{audit::Event, clock_watch, entries::Retained, resource::Input},
 };
-use contract::{Fault, Timestamp, retention::Retention};
+use contract::{EventId, Fault, Timestamp, retention::Retention};
 use futures_util::{
     StreamExt,
     future::{LocalBoxFuture, ready},
@@ -106,27 +106,37 @@ async fn tell<R: Owned>(
     }
 }
 
+/// Entries of one day that are archived together.
+struct Batch {
+    day: String,
+    /// The first and the last one.
+    ids: (EventId, EventId),
+    lines: Vec<u8>,
+}
+
 /// Appends the entries of the audit log to its archive and then removes them, a batch at a time. After a crash
 /// between both, entries stand in the archive twice, with the same id.
 async fn archive_audit_log(world: &World) -> Result<(), Fault> {
     while let Some(before) = over_before(world, Retention::Audit)? {
-        let mut batch: Option<(String, Vec<u8>)> = None;
+        let mut batch: Option<Batch> = None;
         let mut change = Change::new();
         for found in world.store.from_first::<Event>().take(BATCH) {
             // One that cannot be read stays, and is in the log.
             let Ok((key, event)) = found else { continue };
             let day = event.0.at.day();
-            let is_of_batch = batch.as_ref().is_none_or(|(first, _)| *first == day);
+            let is_of_batch = batch.as_ref().is_none_or(|batch| batch.day == day);
             if event.0.at >= before || !is_of_batch {
                 break;
             }
-            let (_, lines) = batch.get_or_insert_with(|| (day, Vec::new()));
-            serde_json::to_writer(&mut *lines, &event.0).map_err(|_| Fault::Internal)?;
-            lines.push(b'\n');
+            let ids = (event.0.id, event.0.id);
+            let batch = batch.get_or_insert_with(|| Batch { day, ids, lines: Vec::new() });
+            batch.ids.1 = event.0.id;
+            serde_json::to_writer(&mut batch.lines, &event.0).map_err(|_| Fault::Internal)?;
+            batch.lines.push(b'\n');
             change = change.remove::<Event>(&key, &event);
         }
-        let Some((day, lines)) = batch else { break };
-        let archived = world.ports.audit_archive.append(&day, lines).await;
+        let Some(Batch { day, ids, lines }) = batch else { break };
+        let archived = world.ports.audit_archive.append(&day, ids, lines).await;
         archived.map_err(|e| {
             tracing::warn!(error = %e, "the audit log could not be archived, so it stays");
             Fault::Internal

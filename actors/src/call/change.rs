@@ -148,7 +148,7 @@ impl<R: Owned> CallTo<'_, R> {
             Err(gone @ Fault::NotFound(_)) => return Err(gone),
             Err(_) => begun,
         };
-        self.call.finish(&reply);
+        self.call.finish(&reply).await;
         Ok(reply)
     }
 

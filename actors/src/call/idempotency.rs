@@ -70,13 +70,14 @@ impl IdempotencyKey {
         Ok(Some(stored.answer(self)))
     }
 
-    /// Stores a final refusal for repeated calls. The call does not wait for the write.
-    pub fn keep_refusal(&self, platform: &Platform, fault: &Fault, now: Timestamp) {
+    /// Stores a final refusal for repeated calls.
+    pub async fn keep_refusal(&self, platform: &Platform, fault: &Fault, now: Timestamp) {
         if !fault.is_final() || matches!(fault, Fault::Again { .. } | Fault::Malformed(_)) {
             return;
         }
         let stored = self.stored(Outcome::refused(fault), now);
-        platform.world.store.note(Change::new().create::<StoredReply>(&self.key, stored));
+        let change = Change::new().create::<StoredReply>(&self.key, stored);
+        platform.world.store.note_for_others(change).await;
     }
 }
 

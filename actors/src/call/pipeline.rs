@@ -1,13 +1,13 @@
 //! The pipeline of a call. Functions, the artifact endpoints and the session routes of client
 //! libraries all take these steps, in this order:
 //!
-//! 1. **Authenticate**: find out from the credentials who calls.
-//! 2. **Rate limit**: take the cost of the call from the allowance of the account or of the address.
-//! 3. **Application**: check the application id and the JavaScript key.
-//! 4. **Name**: find the operation. Refuse a caller whose credentials are not valid or not of the
+//! 1. **Fence**: wait until this process sees every change that was acknowledged before the call.
+//! 2. **Authenticate**: find out from the credentials who calls.
+//! 3. **Rate limit**: take the cost of the call from the allowance of the account or of the address.
+//! 4. **Application**: check the application id and the JavaScript key.
+//! 5. **Name**: find the operation. Refuse a caller whose credentials are not valid or not of the
 //!    kind that the operation needs.
-//! 5. **Parameters**: read and check them.
-//! 6. **Fence**: wait until this process sees every change that was acknowledged before the call.
+//! 6. **Parameters**: read and check them.
 //! 7. **Idempotency**: answer a repeated call with its stored reply, if the caller may still make
 //!    the call.
 //! 8. **Look up**: read the object that the call is about, and its ancestors.
@@ -16,7 +16,7 @@
 //!     reply ([`CallTo::change`](super::change::CallTo::change)), and only if the ancestors are as they
 //!     were read.
 //!
-//! A call that is stale is decided again from step 6.
+//! A call that is stale waits at the fence again, and is decided again from step 7.
 
 use super::{
     authn::{Admission, Credentials, Origin},
@@ -134,13 +134,14 @@ pub async fn run(platform: &Platform, operations: &Operations, request: Request)
         (Counts::Page, Some(found)) if found.route.spec.effect == Effect::Read => 1,
         (Counts::Page | Counts::Cost, found) => found.map_or(1, |found| found.cost),
     };
+    let fenced = platform.world.store.fence().await;
     let Admission { allowance, caller } =
         platform.authn.admit(&platform.world, &request.credentials, request.origin, cost);
     let user = caller.as_ref().ok().and_then(|c| c.user.as_ref()).map(|user| user.id);
     let route = found.map(|found| &found.route);
     let operation = route.map(|route| route.spec.name);
     let allowed = if cost > 0 { allowance.check() } else { Ok(()) };
-    let reply = match allowed {
+    let reply = match allowed.and(fenced) {
         Ok(()) => admitted(platform, route, caller, request).await,
         Err(fault) => Err(fault),
     };
@@ -195,7 +196,7 @@ async fn admitted(
     let done = tokio::time::timeout(limit, decide(platform, params.as_ref(), &mut call)).await;
     let reply = done.unwrap_or(Err(Fault::NoAnswer("the service")));
     if let (Err(fault), Some(key)) = (&reply, &call.idempotency) {
-        key.keep_refusal(platform, fault, call.now);
+        key.keep_refusal(platform, fault, call.now).await;
     }
     reply
 }
@@ -208,14 +209,17 @@ fn unknown(target: Target) -> Fault {
     }
 }
 
-/// Runs the steps from the fence on, and runs them again while they are stale.
+/// Runs the steps from the idempotency on, and runs them again while they are stale.
 async fn decide(
     platform: &Platform,
     params: &dyn Prepared<Platform>,
     call: &mut Call,
 ) -> Result<Reply, Fault> {
+    let mut is_repeated = false;
     redecided(async || {
-        platform.world.store.fence().await?;
+        if std::mem::replace(&mut is_repeated, true) {
+            platform.world.store.fence().await?;
+        }
         if let Some(earlier) = earlier_reply(platform, params, call).await? {
             return earlier;
         }

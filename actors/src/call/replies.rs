@@ -16,30 +16,28 @@ impl Call {
         Ok(found.filter(|stored| stored.expires_at <= self.now))
     }
 
-    /// Stores the reply of a call that is safe to repeat. The call does not wait for the write.
-    pub fn keep(&self, reply: &impl Serialize, created: bool) {
+    /// Stores the reply of a call that is safe to repeat.
+    pub async fn keep(&self, reply: &impl Serialize, created: bool) {
         let Some(key) = &self.idempotency else { return };
         if let (Ok(json), Ok(expired)) = (json(reply), self.expired_reply()) {
             let stored = key.stored(Outcome::reply(json, created), self.now);
             let change = Change::new();
             let change = change.replace::<StoredReply>(&key.key, expired.as_deref(), stored);
-            self.world.store.note(change);
+            self.world.store.note_for_others(change).await;
         }
     }
 
     /// Replaces the stored reply at the end of a long change. Until then, a repeated call gets the
     /// reply from the beginning of the change.
-    pub fn finish(&self, reply: &impl Serialize) {
+    pub async fn finish(&self, reply: &impl Serialize) {
         let Some(key) = &self.idempotency else { return };
         if let (Ok(Some(before)), Ok(json)) =
             (self.world.store.get::<StoredReply>(&key.key), json(reply))
         {
             let after = StoredReply { outcome: Outcome::Reply(json), ..(**before).clone() };
-            self.world.store.note(Change::new().replace::<StoredReply>(
-                &key.key,
-                Some(before.as_ref()),
-                after,
-            ));
+            let change =
+                Change::new().replace::<StoredReply>(&key.key, Some(before.as_ref()), after);
+            self.world.store.note_for_others(change).await;
         }
     }
 

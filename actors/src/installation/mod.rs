@@ -3,6 +3,8 @@
 //! Keys lie in a file beside the store. With other keys, every secret in the store would be
 //! unreadable, so the store knows fingerprints of its keys, which say nothing about them.
 
+pub mod engine;
+
 use crate::runtime::side_record::{End, SideRecord};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,7 @@ use std::{fmt, str::FromStr};
 /// The shape of all records together. A program refuses a store with a higher number: it would drop
 /// what it does not know when it writes a record. Raise it with each field that must not be lost,
 /// and with each derived record that older programs would not keep up to date.
-pub const SHAPE: u32 = 2;
+pub const SHAPE: u32 = 3;
 
 /// With which keys the store is written, and by which program last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

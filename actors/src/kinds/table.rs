@@ -17,8 +17,8 @@ use super::{
     events::{deliveries::Deliveries, webhooks::Webhooks},
     hosting::{
         backup_schedules::BackupSchedules, backups::Backups, certificates::Certificates,
-        deployments::Deployments, domains::Domains, image_builds::ImageBuilds, images::Images,
-        instances::Instances, templates::Templates,
+        deployments::Deployments, domains::Domains, engines::Engines, image_builds::ImageBuilds,
+        images::Images, instances::Instances, templates::Templates,
     },
     people::{
         accounts::Accounts, announcements::Announcements, apps::Apps, organizations::Organizations,
@@ -37,7 +37,7 @@ use crate::runtime::{
 use actix_rt::ArbiterHandle;
 use contract::{
     AnnouncementId, AppId, ArtifactId, BackupId, BuildId, CertificateId, CheckoutId,
-    CommerceChannelId, CredentialId, DeliveryId, DeploymentId, DomainId, Fault, ImageId,
+    CommerceChannelId, CredentialId, DeliveryId, DeploymentId, DomainId, EngineId, Fault, ImageId,
     InstanceId, JobId, OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId,
     RepositoryId, ScheduleId, Subject, SubscriptionId, TemplateId, TokenId, UserId, WebhookId,
 };
@@ -358,11 +358,12 @@ kinds! {
     }
     instance: Instances {
         id: InstanceId, stored: "instance", noun: "instance", subject: Instance, under: Apps,
-        beside: [Projects, Templates],
+        beside: [Projects, Templates, Engines],
     }
     certificate: Certificates {
         id: CertificateId, stored: "certificate", noun: "certificate",
     }
+    engine: Engines { id: EngineId, stored: "containerEngine", noun: "container engine" }
     image: Images { id: ImageId, stored: "image", noun: "image" }
     template: Templates { id: TemplateId, stored: "template", noun: "template" }
     image_build: ImageBuilds {

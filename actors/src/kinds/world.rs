@@ -3,13 +3,13 @@
 use super::{
     commerce::notice_limit::NoticeLimit,
     creation::{self, Creation},
-    delivery::builds::{RequestedRuns, SeenRunners, WaitingBuilds},
+    delivery::builds::{SeenRunners, WaitingBuilds},
     events::webhooks::{Subscribers, outbox},
     hosting::{
         backup_schedules,
         backups::restore_check_turns,
         certificates,
-        engine_health::EngineHealth,
+        engines::{Hosts, in_use},
         image_builds::queue::BuildQueue,
         instances::{container_turns, metrics::LastReadings},
     },
@@ -28,6 +28,7 @@ use crate::{
         host::Host,
         resource::{Moment, Resource, Retry},
         store::Store,
+        told::Told,
         turns::{Tenant, Turns},
         uses::{LimitsCount, Uses},
     },
@@ -38,7 +39,7 @@ use futures_util::future::LocalBoxFuture;
 use std::{
     any::Any,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -53,7 +54,8 @@ pub struct World {
     /// The health of every actor in memory.
     pub registry: Registry,
     pub started_at: Timestamp,
-    pub engine_health: EngineHealth,
+    /// The container engines.
+    pub hosts: Hosts,
     /// The last resource reading of each container.
     pub last_readings: LastReadings,
     /// The builds that are under way and those that wait.
@@ -64,8 +66,6 @@ pub struct World {
     pub(crate) restore_checks: Turns<Tenant>,
     /// The certificates that an authority works on, and those that wait.
     pub(crate) certificate_turns: Turns<Tenant>,
-    /// The builds for which a run in a CI was asked for.
-    pub asked_runs: RequestedRuns,
     /// Tells idle runners of builds.
     pub waiting_builds: WaitingBuilds,
     /// Turns of those who create something of which its parent may have only so many, or one at a
@@ -77,7 +77,10 @@ pub struct World {
     pub webhooks: Subscribers,
     /// The notices of payment providers that each app has left.
     pub notice_limit: NoticeLimit,
+    /// The actors that operators asked other nodes to restart.
+    pub restarts: Mutex<Told<String>>,
     owners: OnceLock<Owners>,
+    leaving: AtomicBool,
     stopping: AtomicBool,
 }
 
@@ -92,24 +95,26 @@ impl World {
     ) -> Result<Arc<World>, Fault> {
         let started_at = ports.clock.now();
         let store = runtime::store::Store::from(store);
+        let hosts = Hosts::new(ports.engine.clone());
         let world = Arc::new(World {
             store,
             started_at,
+            hosts,
             ports,
             registry: Registry::default(),
-            engine_health: EngineHealth::default(),
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
             container_turns: container_turns(),
             restore_checks: restore_check_turns(),
             certificate_turns: certificates::turns(),
-            asked_runs: RequestedRuns::default(),
             waiting_builds: WaitingBuilds::default(),
             creations: Turns::apart(1),
             seen_runners: SeenRunners::default(),
             webhooks: Subscribers::default(),
             notice_limit: NoticeLimit::default(),
+            restarts: Mutex::default(),
             owners: OnceLock::new(),
+            leaving: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         });
         if let Err(fault) = clock_watch::look(&world.store, &world.ports.clock).await {
@@ -134,11 +139,11 @@ impl World {
         Ok(world)
     }
 
-    /// Refuses work that brings so many bytes while the disk of the data directory or that of the engine is
-    /// nearly full.
+    /// Refuses work that brings so many bytes while the disk of the data directory or that of the engine which
+    /// builds images is nearly full.
     pub fn check_room(&self, bytes: u64) -> Result<(), Fault> {
         self.ports.machine.check_room(bytes)?;
-        self.engine_health.check_room(bytes)
+        self.hosts.own().health.check_room(bytes)
     }
 
     /// The turn to create a child of this parent, for whoever counts the children first. It must be
@@ -146,6 +151,16 @@ impl World {
     pub(crate) async fn creation(&self, parent: impl Id) -> Result<Creation, Fault> {
         let Ports { clock, random, .. } = &self.ports;
         creation::take(&self.creations, parent.unique(), (&self.store, clock, random)).await
+    }
+
+    /// Says that the service stops soon: it is no longer ready, and goes on answering until balancers have seen that.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the service stops soon.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     /// Says that the service is about to stop: calls that wait for something to happen end.
@@ -199,7 +214,8 @@ impl Host for World {
         after: (Option<&R::State>, Uses),
         limits: LimitsCount,
     ) -> Result<Change, Fault> {
-        usage::accounted::<R>(self, id, before, after, limits)
+        let engines = in_use::counted::<R>(before.0, after.0);
+        Ok(usage::accounted::<R>(self, id, before, after, limits)?.and(engines))
     }
 
     fn has_outgoing(&self) {

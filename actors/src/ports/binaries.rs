@@ -8,14 +8,21 @@ use contract::{
     ArtifactId, Sha256,
     artifacts::{AppProfile, ArtifactKind, Signer},
 };
+use serde::{Deserialize, Serialize};
 
 /// The bytes of artifacts: staged during the upload, kept once they are verified.
 #[async_trait]
 pub trait Binaries: Send + Sync {
-    /// How many bytes are staged. `None`: nothing is staged.
-    async fn staged(&self, id: ArtifactId) -> Result<Option<u64>, PortError>;
+    /// How many of the bytes that the record counts are staged. After a crash, a file may be shorter or longer
+    /// than its record says.
+    async fn staged(&self, id: ArtifactId, recorded: &Staged) -> Result<u64, PortError>;
     /// Fails if the store of kept bytes does not answer.
     async fn reach(&self, id: ArtifactId) -> Result<(), PortError>;
+    /// Is held during a verification. When it is dropped, what this node put together for that is removed: another node
+    /// may have taken over.
+    fn working_copy(&self, _: ArtifactId) -> Box<dyn Send> {
+        Box::new(())
+    }
     /// Reads all staged (or already kept) bytes: their size, hash and content. Waits for a turn;
     /// the artifacts of one tenant do not block those of others.
     async fn examine(
@@ -23,6 +30,7 @@ pub trait Binaries: Send + Sync {
         tenant: Tenant,
         id: ArtifactId,
         kind: ArtifactKind,
+        recorded: &Staged,
     ) -> Result<Examined, PortError>;
     /// Moves the staged bytes to the store of kept bytes. Idempotent.
     async fn keep(&self, id: ArtifactId, examined: &Examined) -> Result<(), PortError>;
@@ -30,6 +38,25 @@ pub trait Binaries: Send + Sync {
     async fn part(&self, id: ArtifactId, offset: u64, length: u64) -> Result<Bytes, PortError>;
     /// Deletes all bytes of an artifact. Idempotent.
     async fn discard(&self, id: ArtifactId) -> Result<(), PortError>;
+}
+
+/// The staged bytes of an artifact, as its record knows them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Staged {
+    /// How many bytes are durable.
+    pub offset: u64,
+    /// Where they are, if nodes share them. Empty: in a file of the only node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
+}
+
+/// Staged bytes in an object of their own, which any node can read. They follow those of the segment before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// One past its last byte in the file.
+    pub end: u64,
+    /// The name of the object. It is random: a late writer overwrites nothing that counts.
+    pub name: String,
 }
 
 /// What [`Binaries::examine`] found.

@@ -8,6 +8,11 @@ use futures_util::stream::BoxStream;
 /// The bytes of backups, compressed and hashed. A dump becomes visible when it is kept.
 #[async_trait]
 pub trait Dumps: Send + Sync {
+    /// Is held while a dump is written and kept. When it is dropped, what is not kept and lies on this node is removed:
+    /// another node may have taken over.
+    fn working_copy(&self, _: BackupId) -> Box<dyn Send> {
+        Box::new(())
+    }
     /// Writes a dump that is not visible yet, of at most so many bytes once compressed. An error leaves
     /// nothing behind.
     async fn write(
@@ -16,8 +21,8 @@ pub trait Dumps: Send + Sync {
         most: u64,
         plain: BoxStream<'static, std::io::Result<Bytes>>,
     ) -> Result<Written, DumpError>;
-    /// Makes the written dump visible and durable. Idempotent.
-    async fn keep(&self, id: BackupId) -> Result<(), DumpError>;
+    /// Makes the written dump, which has this hash, visible and durable. Idempotent.
+    async fn keep(&self, id: BackupId, sha256: &Sha256) -> Result<(), DumpError>;
     /// Checks that the whole file has this hash, and then returns the uncompressed dump.
     async fn read(
         &self,

@@ -5,6 +5,9 @@ use std::io;
 
 /// The machine that the service runs on.
 pub trait Machine: Send + Sync {
+    /// What operators call it.
+    fn name(&self) -> String;
+
     /// The disk of the data directory. `None` if the system does not tell.
     fn disk(&self) -> Option<DiskUsage>;
 

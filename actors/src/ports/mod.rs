@@ -11,6 +11,7 @@ pub mod credentials;
 pub mod domain_records;
 pub mod dumps;
 pub mod egress;
+pub mod engines;
 pub mod folders;
 pub mod identities;
 pub mod instance_domain;
@@ -33,9 +34,10 @@ use self::{
     advisories::Advisories, attestations::Attestations, audit_archive::AuditArchive,
     binaries::Binaries, certificate_authority::CertificateAuthority, ci::Ci,
     credentials::CredentialFiles, domain_records::DomainRecords, dumps::Dumps, egress::Egress,
-    folders::Folders, identities::Identities, machine::Machine, mail::Mail, parse::ParseServers,
-    passwords::Passwords, random::Random, receivers::Receivers, recipes::Recipes,
-    registries::Registries, sealed::Sealer, site::Site, sources::Sources, upstream::Upstream,
+    engines::Engines, folders::Folders, identities::Identities, machine::Machine, mail::Mail,
+    parse::ParseServers, passwords::Passwords, random::Random, receivers::Receivers,
+    recipes::Recipes, registries::Registries, sealed::Sealer, site::Site, sources::Sources,
+    upstream::Upstream,
 };
 use crate::runtime::clock::Clock;
 use app_stores::AnyStore;
@@ -92,7 +94,10 @@ pub struct Ports {
     pub payments: Arc<HashMap<PaymentProvider, Arc<dyn Provider>>>,
     /// The shops in which orders are built.
     pub shop: Arc<dyn Shop>,
+    /// The engine of the settings.
     pub engine: Arc<dyn Engine>,
+    /// Makes connections to the engines that operators add.
+    pub engines: Arc<dyn Engines>,
     pub machine: Arc<dyn Machine>,
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,

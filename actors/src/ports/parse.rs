@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use contract::{Timestamp, text::CloudFunctionName};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::SocketAddr};
 
 #[async_trait]
 pub trait ParseServers: Send + Sync {
@@ -22,8 +22,7 @@ pub trait ParseServers: Send + Sync {
 /// The address and the keys of a Parse Server.
 #[derive(Clone)]
 pub struct ParseServer {
-    /// The port on the loopback address.
-    pub port: u16,
+    pub address: SocketAddr,
     pub mount_path: String,
     pub graphql_path: String,
     pub application_id: String,

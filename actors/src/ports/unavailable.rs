@@ -5,11 +5,12 @@ use super::{
     advisories::Advisories,
     attestations::{Attestations, Attested},
     audit_archive::AuditArchive,
-    binaries::{Binaries, Examined},
+    binaries::{Binaries, Examined, Staged},
     credentials::{CredentialContents, CredentialFiles, CredentialUpload, Refused},
     domain_records::DomainRecords,
     dumps::{DumpError, Dumps, Written},
     egress::{Door, Egress, Reached},
+    engines::{Access, Engines},
     folders::Folders,
     identities::{Identities, IdentityError, Proven},
     machine::Machine,
@@ -34,7 +35,7 @@ use bytes::Bytes;
 use commerce::{Built, Channel, OrderProgress, PurchaseOrder, RemoteError, Shop};
 use container_engine::Engine;
 use contract::{
-    AppId, ArtifactId, BackupId, Email, OrganizationId, Password, PasswordAttempt, Sha256,
+    AppId, ArtifactId, BackupId, Email, EventId, OrganizationId, Password, PasswordAttempt, Sha256,
     Timestamp, WebUrl,
     artifacts::ArtifactKind,
     checkouts::Reference,
@@ -51,6 +52,7 @@ use repository::folder::FolderKind;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     path::Path,
     sync::Arc,
     time::Duration,
@@ -70,6 +72,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         payments: Arc::default(),
         shop: unavailable.clone(),
         engine,
+        engines: unavailable.clone(),
         machine: unavailable.clone(),
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
@@ -111,6 +114,9 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
 struct Unavailable;
 
 impl Machine for Unavailable {
+    fn name(&self) -> String {
+        "nowhere".into()
+    }
     fn disk(&self) -> Option<DiskUsage> {
         None
     }
@@ -166,7 +172,7 @@ impl DomainRecords for Unavailable {
 
 #[async_trait]
 impl AuditArchive for Unavailable {
-    async fn append(&self, _: &str, _: Vec<u8>) -> Result<(), PortError> {
+    async fn append(&self, _: &str, _: (EventId, EventId), _: Vec<u8>) -> Result<(), PortError> {
         refused()
     }
 }
@@ -283,7 +289,7 @@ impl Binaries for Unavailable {
     async fn reach(&self, _: ArtifactId) -> Result<(), PortError> {
         refused()
     }
-    async fn staged(&self, _: ArtifactId) -> Result<Option<u64>, PortError> {
+    async fn staged(&self, _: ArtifactId, _: &Staged) -> Result<u64, PortError> {
         refused()
     }
     async fn examine(
@@ -291,6 +297,7 @@ impl Binaries for Unavailable {
         _: Tenant,
         _: ArtifactId,
         _: ArtifactKind,
+        _: &Staged,
     ) -> Result<Examined, PortError> {
         refused()
     }
@@ -322,7 +329,7 @@ impl Dumps for Unavailable {
     ) -> Result<Written, DumpError> {
         Err(DumpError::Disk("there is no world outside".into()))
     }
-    async fn keep(&self, _: BackupId) -> Result<(), DumpError> {
+    async fn keep(&self, _: BackupId, _: &Sha256) -> Result<(), DumpError> {
         Ok(())
     }
     async fn read(
@@ -339,7 +346,7 @@ impl Dumps for Unavailable {
 
 #[async_trait]
 impl Upstream for Unavailable {
-    async fn is_healthy(&self, _: u16, _: &str, _: Duration) -> bool {
+    async fn is_healthy(&self, _: SocketAddr, _: &str, _: Duration) -> bool {
         false
     }
 }
@@ -364,5 +371,15 @@ impl Receivers for Unavailable {
     }
     async fn post(&self, _: &WebUrl, _: Vec<(&'static str, String)>, _: String) -> Posted {
         Posted { took: Duration::ZERO, result: Err("there is no world outside".into()) }
+    }
+}
+
+impl Engines for Unavailable {
+    fn connect(&self, _: &Access) -> Result<Arc<dyn Engine>, String> {
+        Err("no engine is reached".to_owned())
+    }
+
+    fn expiry(&self, _: &str) -> Result<Timestamp, String> {
+        Err("no certificate is read".to_owned())
     }
 }

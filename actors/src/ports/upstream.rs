@@ -1,11 +1,11 @@
 //! The servers in containers.
 
 use async_trait::async_trait;
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
-/// The servers in the containers of this service, at ports of the loopback address.
+/// The servers in the containers of this service.
 #[async_trait]
 pub trait Upstream: Send + Sync {
     /// Whether the path responds in time with a status from 200 to 399.
-    async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool;
+    async fn is_healthy(&self, server: SocketAddr, path: &str, within: Duration) -> bool;
 }

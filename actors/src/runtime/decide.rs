@@ -31,10 +31,20 @@ pub(super) struct Question<R: Resource> {
     /// `None`: only read the record.
     pub input: Option<Input<R>>,
     pub rider: Option<Rider<R>>,
-    /// The lease under which the input came about. Nothing is written if this process has lost it.
-    pub lease: Option<Lease>,
+    /// What the input rests on, if it is of an effect.
+    pub basis: Option<Basis>,
     /// The deadline of the write. A write that misses it may still happen.
     pub write_within: Duration,
+}
+
+/// What the outcome of an effect rests on.
+#[derive(Clone, Copy)]
+pub(super) struct Basis {
+    /// The lease under which it came about. Nothing is written if this process has lost it.
+    pub lease: Lease,
+    /// [`Kept::begun_anew`] of the record when the effect began. If the record has another one, the work that the
+    /// outcome is of is over.
+    pub begun_anew: u64,
 }
 
 /// The result of a decision.
@@ -69,7 +79,7 @@ type Plan<R> = (Change, Record<R>, Effective<R>);
 /// Like a write, a refusal or a decision without a write holds only for the record that it was made
 /// from. Those two compare the version with the store's cache, without a flush.
 pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
-    let Question { host, at, remembered, doubtful, input, rider, lease, write_within } = question;
+    let Question { host, at, remembered, doubtful, input, rider, basis, write_within } = question;
     let store = host.store();
     let mut decided =
         Decided { record: remembered, overtaken: false, doubtful, result: Err(Fault::Stale) };
@@ -82,10 +92,14 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
             }
             decided.doubtful = false;
         }
-        let planned = plan(&*host, &at, decided.record.as_ref(), input.clone(), rider.as_ref());
+        let record = decided.record.as_ref();
+        let rests = |basis: &Basis| record.is_some_and(|it| it.begun_anew == basis.begun_anew);
+        let input = input.clone().filter(|_| basis.as_ref().is_none_or(rests));
+        let planned = plan(&*host, &at, record, input, rider.as_ref());
         let (holds, planned) = match planned {
             Ok((change, after, effective)) if !change.is_empty() => {
-                let change = lease.into_iter().fold(change, Change::under);
+                let leases = basis.map(|basis| basis.lease);
+                let change = leases.into_iter().fold(change, Change::under);
                 (write(store, &at, &effective, change, write_within).await, Ok((after, effective)))
             }
             Ok((_, after, effective)) => {
@@ -186,7 +200,10 @@ fn plan<R: Resource>(
         }
     };
     let mut step = step(at, kept, input)?;
-    let (begins, also, keeps) = (step.begins, std::mem::take(&mut step.also), step.keeps(kept));
+    let (begins, also) = (step.begins, std::mem::take(&mut step.also));
+    // Where another node performs the work, it learns from the record that the work begins anew.
+    let tells_others = step.is_anew && host.store().lease::<R>(&at.id).is_none();
+    let keeps = step.keeps(kept) && !tells_others;
     let also_uses = std::mem::take(&mut step.also_uses);
     let of = |kept: Option<&Kept<R>>| kept.map(Kept::uses).unwrap_or_default();
     let accounted = |after: Option<&Kept<R>>| {

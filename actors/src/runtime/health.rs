@@ -154,6 +154,7 @@ impl Health {
             }),
             uptime_ms: now.since(self.since).as_millis() as u64,
             restartable: self.is_owner,
+            node: None,
         }
     }
 }

@@ -29,8 +29,8 @@ pub trait Host: Send + Sync + Sized + 'static {
         after: &R::State,
     ) -> Result<Change, Fault>;
 
-    /// What a change of a resource adds to what its organization uses of its quotas. It is written together
-    /// with the change. If the `limits` count, a change that exceeds one of them is refused.
+    /// What a change of a resource adds to what its organization uses of its quotas, and to what it needs of others.
+    /// It is written together with the change. If the `limits` count, a change that exceeds one of them is refused.
     fn accounted<R: Resource<Host = Self>>(
         &self,
         _id: &R::Key,

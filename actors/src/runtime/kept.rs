@@ -22,6 +22,14 @@ pub struct Kept<R: Resource> {
     /// the sweeper wakes the owner.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub awake: bool,
+    /// How many commands have begun the work [anew](super::step::Step::anew). What began before the last of them
+    /// is over, also on another node.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub begun_anew: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The work that a record asks for.
@@ -42,11 +50,14 @@ impl<'de, R: Resource> Deserialize<'de> for Kept<R> {
             deleting: bool,
             #[serde(default)]
             awake: bool,
+            #[serde(default)]
+            begun_anew: u64,
             /// The pending effect, which earlier versions stored.
             intent: Option<Value>,
         }
-        let Stored { state, deleting, awake, intent } = Stored::<R::State>::deserialize(d)?;
-        let mut kept = Kept { state, deleting, awake };
+        let Stored { state, deleting, awake, begun_anew, intent } =
+            Stored::<R::State>::deserialize(d)?;
+        let mut kept = Kept { state, deleting, awake, begun_anew };
         if let Some(intent) = intent {
             kept.awake = true;
             R::adopt(&mut kept, &intent);
@@ -61,20 +72,22 @@ impl<R: Resource> Debug for Kept<R> {
             .field("state", &self.state)
             .field("deleting", &self.deleting)
             .field("awake", &self.awake)
+            .field("begun_anew", &self.begun_anew)
             .finish()
     }
 }
 
 impl<R: Resource> Clone for Kept<R> {
     fn clone(&self) -> Self {
-        Kept { state: self.state.clone(), deleting: self.deleting, awake: self.awake }
+        let Kept { deleting, awake, begun_anew, .. } = *self;
+        Kept { state: self.state.clone(), deleting, awake, begun_anew }
     }
 }
 
 impl<R: Resource> Kept<R> {
     /// The record of a state that asks for no work now.
     pub fn at_rest(state: R::State) -> Self {
-        Kept { state, deleting: false, awake: false }
+        Kept { state, deleting: false, awake: false, begun_anew: 0 }
     }
 
     /// Whether callers do not see the resource.

@@ -41,6 +41,7 @@ mod step;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod told;
 pub mod turns;
 pub mod uses;
 mod work;

@@ -10,7 +10,7 @@ mod leases;
 
 use super::{
     backoff::Backoff,
-    decide::{Decided, Effective, Question, Record, decide},
+    decide::{Basis, Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
     host::Host,
@@ -59,7 +59,7 @@ enum Turn<R: Resource> {
     Outcome {
         begun: u64,
         outcome: Result<Input<R>, Retry>,
-        lease: Lease,
+        basis: Basis,
     },
     Heard(Heard),
     /// Compare the record with the store, and register the waiter.
@@ -138,8 +138,8 @@ impl<R: Resource> Owner<R> {
             match self.turns.pop_front() {
                 None => return,
                 Some(Turn::Command(ask)) => self.on_command(ask, ctx),
-                Some(Turn::Outcome { begun, outcome, lease }) if begun == self.begun => {
-                    self.on_outcome(outcome, lease, ctx);
+                Some(Turn::Outcome { begun, outcome, basis }) if begun == self.begun => {
+                    self.on_outcome(outcome, basis, ctx);
                 }
                 Some(Turn::Outcome { .. }) => {}
                 Some(Turn::Heard(heard)) => self.on_heard(heard, ctx),
@@ -170,13 +170,13 @@ impl<R: Resource> Owner<R> {
     fn on_outcome(
         &mut self,
         outcome: Result<Input<R>, Retry>,
-        lease: Lease,
+        basis: Basis,
         ctx: &mut Context<Self>,
     ) {
         self.performing = None;
         match outcome {
             Ok(outcome) => {
-                self.decide(Some(outcome), None, Some(lease), ctx, |owner, result, ctx| {
+                self.decide(Some(outcome), None, Some(basis), ctx, |owner, result, ctx| {
                     if let Err(fault) = result {
                         owner.perform_again(&fault.to_string(), ctx);
                     }
@@ -211,7 +211,7 @@ impl<R: Resource> Owner<R> {
         &mut self,
         input: Option<Input<R>>,
         rider: Option<Rider<R>>,
-        lease: Option<Lease>,
+        basis: Option<Basis>,
         ctx: &mut Context<Self>,
         then: impl FnOnce(&mut Self, Result<Effective<R>, Fault>, &mut Context<Self>) + 'static,
     ) {
@@ -222,7 +222,7 @@ impl<R: Resource> Owner<R> {
         let (host, doubtful) = (self.host.clone(), self.doubtful);
         let (remembered, write_within) = (self.record.clone(), self.rules.write_within);
         let question =
-            Question { host, at, remembered, doubtful, input, rider, lease, write_within };
+            Question { host, at, remembered, doubtful, input, rider, basis, write_within };
         ctx.spawn(decide(question).into_actor(self).map(move |decided, owner, ctx| {
             let result = owner.adopt(decided, ctx);
             then(owner, result, ctx);
@@ -276,6 +276,7 @@ impl<R: Resource> Owner<R> {
         let Some(stored) = &self.record else { return };
         let Some(task) = stored.task() else { return };
         let (id, kept, host) = (self.id, stored.clone(), self.host.clone());
+        let begun_anew = stored.begun_anew;
         let work = async move {
             let clock = host.clock().clone();
             clock.sleep(pause).await;
@@ -293,9 +294,9 @@ impl<R: Resource> Owner<R> {
             done.map(Input::Outcome)
         };
         let work = under(lease, self.host.clone(), work);
-        let begun = self.begun;
+        let (begun, basis) = (self.begun, Basis { lease, begun_anew });
         self.performing = Some(ctx.spawn(work.into_actor(self).map(move |outcome, owner, ctx| {
-            owner.queue(Turn::Outcome { begun, outcome, lease }, ctx);
+            owner.queue(Turn::Outcome { begun, outcome, basis }, ctx);
         })));
     }
 

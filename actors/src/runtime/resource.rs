@@ -7,7 +7,7 @@ pub use super::{
 };
 
 use super::{event::Event, host::Host, uses::Uses};
-use contract::{Fault, Id, OrganizationId, Timestamp, retention::Retention};
+use contract::{EngineId, Fault, Id, OrganizationId, Timestamp, retention::Retention};
 use futures_util::future::LocalBoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -139,6 +139,17 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// What a resource in this state takes of the quotas of its organization.
     fn uses(_state: &Self::State) -> Uses {
         Uses::default()
+    }
+
+    /// The container engine whose machine gives what the resource takes of a machine. `None`: that of the
+    /// settings. An added one is not removed before.
+    fn engine(_state: &Self::State) -> Option<EngineId> {
+        None
+    }
+
+    /// More engines that the resource needs, such as one on which it has left something.
+    fn engines_elsewhere(_state: &Self::State) -> Vec<EngineId> {
+        Vec::new()
     }
 
     /// What a deleted resource still takes of the quotas.

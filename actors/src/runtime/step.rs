@@ -24,6 +24,7 @@ pub fn step<R: Resource>(
         let until = kept.work().and_then(|work| work.until);
         until.is_some_and(|until| until <= at.now)
     };
+    let is_command = matches!(input, Input::Create(_) | Input::Command(_));
     // What was done or is due begins again, also if the state asks for the same as before.
     let goes_on = match &input {
         Input::Create(_) | Input::Command(_) => true,
@@ -55,7 +56,9 @@ pub fn step<R: Resource>(
         }
         (Some(_), Input::Emptied(_)) => Ok(Step::keep()),
     }?;
-    Ok(step.with_next(at.now, kept, goes_on))
+    let step = step.with_next(at.now, kept, goes_on);
+    // Only a command ends work that may be under way on another node.
+    Ok(Step { is_anew: step.is_anew && is_command, ..step })
 }
 
 /// Whether the work of a record, whose time has come, removes data for good: the record itself, or what the
@@ -133,6 +136,8 @@ pub struct Step<R: Resource> {
     pub next: Next<R::State>,
     /// Of the steps of a kind, only [`Step::anew`] sets it. [`step`] does it for all others.
     pub begins: Begins,
+    /// Whether a command begins the work [anew](Step::anew).
+    pub is_anew: bool,
     /// Other changes in the same transaction.
     pub also: Change,
     /// What the resources that `also` creates take of the quotas.
@@ -156,10 +161,12 @@ impl<R: Resource> Step<R> {
     pub fn apply(self, before: Option<&Kept<R>>) -> Result<Option<Kept<R>>, Fault> {
         let awake = self.is_awake(before);
         let deleting = before.is_some_and(|before| before.deleting);
+        let begun_anew = before.map_or(0, |before| before.begun_anew) + u64::from(self.is_anew);
+        let kept = |state, deleting| Ok(Some(Kept { state, deleting, awake, begun_anew }));
         match (self.next, before) {
-            (Next::Put(state), _) => Ok(Some(Kept { state, deleting, awake })),
-            (Next::Delete(state), _) => Ok(Some(Kept { state, deleting: true, awake })),
-            (Next::Keep, Some(before)) => Ok(Some(Kept { awake, ..before.clone() })),
+            (Next::Put(state), _) => kept(state, deleting),
+            (Next::Delete(state), _) => kept(state, true),
+            (Next::Keep, Some(before)) => kept(before.state.clone(), deleting),
             (Next::Remove, Some(_)) => Ok(None),
             (Next::Keep | Next::Remove, None) => Err(Fault::NotFound(R::NOUN)),
         }
@@ -180,7 +187,8 @@ impl<R: Resource> Step<R> {
     }
 
     fn of(next: Next<R::State>, begins: Begins) -> Self {
-        Step { next, begins, also: Change::new(), also_uses: Uses::default() }
+        let also = Change::new();
+        Step { next, begins, is_anew: false, also, also_uses: Uses::default() }
     }
 
     pub fn keep() -> Self {
@@ -223,7 +231,7 @@ impl<R: Resource> Step<R> {
     /// The work that the state asks for begins anew after this pause, in place of that under way, which
     /// was begun for the state before. A crash ends the pause.
     pub fn anew(mut self, pause: Duration) -> Self {
-        self.begins = Begins::After(pause);
+        (self.begins, self.is_anew) = (Begins::After(pause), true);
         self
     }
 

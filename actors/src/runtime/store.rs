@@ -131,6 +131,12 @@ impl Store {
         self.inner.fence().await.map_err(|e| refused("fence", &e))
     }
 
+    /// Like [`fence`](Store::fence), for what only other processes may have changed: does nothing where this one is
+    /// alone.
+    pub async fn catch_up(&self) -> Result<(), Fault> {
+        if self.is_alone() { Ok(()) } else { self.fence().await }
+    }
+
     /// The lease under which this process acts for a record. `None`: another process acts for it now.
     pub fn lease<R: Record>(&self, key: &R::Key) -> Option<Lease> {
         self.inner.lease(key)
@@ -169,6 +175,16 @@ impl Store {
     /// Writes without waiting. The change is durable a moment later, or lost with the process.
     pub fn note(&self, change: Change) {
         self.inner.note(change);
+    }
+
+    /// Like [`note`](Store::note), but waits where another process may look for the change at once.
+    pub async fn note_for_others(&self, change: Change) {
+        if self.is_alone() {
+            return self.note(change);
+        }
+        if let Err(e) = self.commit(change).await {
+            tracing::warn!(error = %e, "other nodes do not see the reply to a call");
+        }
     }
 
     /// Adds to a record that several writers share, without waiting.

@@ -2,8 +2,10 @@
 
 use super::World;
 use actors::{
-    kinds::delivery::artifacts::{self, Artifacts, Declared, Expected, StoredArtifact},
-    ports::binaries::{AppMetadata, Examined},
+    kinds::delivery::artifacts::{
+        self, Artifacts, Declared, Expected, Received, SharedBytes, StoredArtifact,
+    },
+    ports::binaries::{AppMetadata, Examined, Segment, Staged},
     runtime::resource::{Begins, Input, Kept, Moment, Next, Resource, Work, step},
 };
 use contract::{
@@ -57,7 +59,7 @@ pub fn upload(size: Option<u64>) -> StoredArtifact {
             created_at: Timestamp::from_millis(0),
             finalized_at: None,
         },
-        offset: 0,
+        staged: Staged::default(),
         length: size,
         declared: Declared { size, sha256: None, build_number: None, version: None },
         expires_at: Timestamp::from_millis(500),
@@ -78,12 +80,27 @@ fn examined(size: u64, letter: char) -> Examined {
     Examined { size, sha256: hash(letter), content: Ok(content) }
 }
 
+/// So many bytes lie in the file of the only node.
+fn received(offset: u64, length: Option<u64>) -> artifacts::Command {
+    artifacts::Command::Received(Received { offset, length, shared: None })
+}
+
+/// A node has added these bytes, which other nodes share.
+fn added(after: u64, end: u64) -> artifacts::Command {
+    let segment = Some(Segment { end, name: format!("{after} to {end}") });
+    let shared = Some(SharedBytes { after, segment });
+    artifacts::Command::Received(Received { offset: end, length: Some(10), shared })
+}
+
 fn artifact_inputs() -> Vec<Input<Artifacts>> {
     use artifacts::{Command, Outcome};
     let finalize = |letter| Command::Finalize { sha256: hash(letter), size: None };
     let commands = [
-        Command::Received(5, None),
-        Command::Received(10, Some(10)),
+        received(5, None),
+        received(10, Some(10)),
+        added(0, 5),
+        added(5, 10),
+        added(0, 10),
         Command::Renew(Timestamp::from_millis(600)),
         finalize('a'),
         finalize('b'),
@@ -106,7 +123,7 @@ fn artifact_inputs() -> Vec<Input<Artifacts>> {
 proptest! {
     /// Any inputs to an artifact, in any order.
     #[test]
-    fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..12_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
+    fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..15_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
         let mut world = World::<Artifacts>::new(upload(size));
         for choice in choices {
             let Some(kept) = world.kept.clone() else { break };
@@ -144,7 +161,12 @@ proptest! {
                 prop_assert!(new == old || new == ArtifactState::Deleted, "the end is the end: {}", told);
             }
             if old != ArtifactState::Pending {
-                prop_assert_eq!(before.offset, after.offset, "bytes come only while it waits for them: {}", told);
+                prop_assert_eq!(before.staged.offset, after.staged.offset, "bytes come only while it waits for them: {}", told);
+            }
+            let ends: Vec<_> = after.staged.segments.iter().map(|segment| segment.end).collect();
+            prop_assert!(ends.is_sorted_by(|one, next| one < next), "{}: {:?}", told, ends);
+            if let Some(last) = ends.last() {
+                prop_assert_eq!(*last, after.staged.offset, "no segment is missing: {}", told);
             }
             if old == ArtifactState::Pending && new == ArtifactState::Verifying {
                 prop_assert!(before.is_complete(), "{}", told);
@@ -157,7 +179,7 @@ proptest! {
 fn a_verification_that_comes_to_no_end_is_given_up() {
     let mut world = World::<Artifacts>::new(upload(Some(10)));
     let finalize = artifacts::Command::Finalize { sha256: hash('a'), size: None };
-    for command in [artifacts::Command::Received(10, None), finalize] {
+    for command in [received(10, None), finalize] {
         world.take(Input::Command(command)).unwrap();
     }
     let verifying = world.kept.clone().unwrap();

@@ -58,10 +58,10 @@ fn images_that_serve_no_longer_go_where_there_is_no_room_for_more() {
             assert_eq!((images().await.count(), measured()), (n, n as u64 * SIZE));
         }
         refused("quota imageBytes").await;
-        prune(&world).await.unwrap();
+        prune(&world, world.hosts.own()).await.unwrap();
         assert_eq!(images().await.count(), 2, "young ones stay");
         time.advance(Duration::from_secs(2 * 3600));
-        prune(&world).await.unwrap();
+        prune(&world, world.hosts.own()).await.unwrap();
         assert_eq!((images().await.count(), measured()), (1, SIZE), "the one that serves");
         let third = begin(&world, instance).await;
         ends(&world, third, DeploymentState::Live).await;
@@ -71,7 +71,7 @@ fn images_that_serve_no_longer_go_where_there_is_no_room_for_more() {
         assert_eq!(used, 3, "each build counts a minute at least, and what was refused none");
         // The last image that served leaves room, but there are no minutes.
         time.advance(Duration::from_secs(2 * 3600));
-        prune(&world).await.unwrap();
+        prune(&world, world.hosts.own()).await.unwrap();
         refused("quota buildMinutes").await;
         time.advance(Duration::from_secs(31 * 24 * 3600));
         assert_eq!(minutes(&world.store, of, world.ports.clock.now()), Ok(0), "a new month");

@@ -65,7 +65,13 @@ pub async fn create_in(world: &Arc<World>, project_id: ProjectId, slug: &str) ->
     }
     project(world, instance.project_id).await;
     let app = App::new(instance.project_id, instance.name.clone(), now);
-    let creation = Creation { instance, template, images: vec![], app: ForApp::New(Box::new(app)) };
+    let creation = Creation {
+        instance,
+        template,
+        images: vec![],
+        engine: None,
+        app: ForApp::New(Box::new(app)),
+    };
     world.to::<Instances>(id).create(creation).await.unwrap();
     id
 }
@@ -300,7 +306,7 @@ fn no_request_goes_to_a_container_until_all_are_observed_after_the_engine_was_aw
         waits(true).await;
         let mut looks = engine.hold(Operation::Inventory);
         engine.disconnect();
-        while !world.engine_health.status().lost {
+        while !world.hosts.own().health.status().lost {
             world::a_moment().await;
         }
         assert!(route(&world, &target).is_ok(), "nothing starts there");

@@ -111,7 +111,7 @@ const BACKS_UP_WITH: [Operation; 10] = [
 ];
 
 /// Database programs that dump and restore without a fault.
-fn tools(call: &ExecCall) -> Option<Script> {
+pub fn tools(call: &ExecCall) -> Option<Script> {
     let dump = "CREATE TABLE a ();\n--\n-- PostgreSQL database dump complete\n--\n\n";
     match call.exec.command.first()?.as_str() {
         "pg_dump" => Some(vec![ProgramStep::Out(Bytes::from_static(dump.as_bytes()))]),

@@ -11,6 +11,7 @@ mod instances;
 mod jobs;
 mod machine;
 mod model;
+mod moves;
 mod recipes;
 mod retention;
 mod scene;

@@ -25,6 +25,7 @@ use repository::{FileContent, Files};
 use std::{
     collections::HashMap,
     io,
+    net::SocketAddr,
     path::Path,
     sync::{Arc, Mutex},
     time::Duration,
@@ -86,10 +87,10 @@ struct Servers(Fake);
 
 #[async_trait]
 impl Upstream for Servers {
-    async fn is_healthy(&self, port: u16, _: &str, _: Duration) -> bool {
+    async fn is_healthy(&self, server: SocketAddr, _: &str, _: Duration) -> bool {
         let names = self.0.containers();
         let containers = names.iter().filter_map(|name| self.0.peek(name));
-        containers.into_iter().any(|c| c.port == Some(port) && c.is_running())
+        containers.into_iter().any(|c| c.port == Some(server.port()) && c.is_running())
     }
 }
 
@@ -143,7 +144,7 @@ impl Dumps for InMemory {
         self.0.lock().unwrap().insert(id, (bytes.clone().into(), false));
         Ok(Written { size, sha256, head: bytes.clone(), tail: bytes })
     }
-    async fn keep(&self, id: BackupId) -> Result<(), DumpError> {
+    async fn keep(&self, id: BackupId, _: &Sha256) -> Result<(), DumpError> {
         self.0.lock().unwrap().get_mut(&id).unwrap().1 = true;
         Ok(())
     }

@@ -21,7 +21,7 @@ use actors::{
     },
     ports::{
         PortError, Ports,
-        binaries::{Binaries, Examined},
+        binaries::{Binaries, Examined, Staged},
         credentials::Secret,
         unavailable,
     },
@@ -297,14 +297,15 @@ impl Binaries for OneByte {
     async fn reach(&self, _: ArtifactId) -> Result<(), PortError> {
         Ok(())
     }
-    async fn staged(&self, _: ArtifactId) -> Result<Option<u64>, PortError> {
-        Ok(None)
+    async fn staged(&self, _: ArtifactId, _: &Staged) -> Result<u64, PortError> {
+        Ok(0)
     }
     async fn examine(
         &self,
         _: Tenant,
         _: ArtifactId,
         _: ArtifactKind,
+        _: &Staged,
     ) -> Result<Examined, PortError> {
         Err(PortError("every artifact is examined already".into()))
     }

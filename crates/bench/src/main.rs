@@ -21,6 +21,7 @@ mod instances;
 mod limiter;
 mod machine;
 mod neighbours;
+mod nodes;
 mod outcome;
 mod owners;
 mod pages;
@@ -92,6 +93,8 @@ enum What {
     Writes,
     /// Calls of a service whose store is in PostgreSQL, against one whose store is in a folder.
     Postgres,
+    /// Three nodes against one, a takeover, and moves of a store.
+    Nodes,
     /// An upload of 1 GiB, against copying and hashing the file.
     Upload,
     /// Start-up with a million stored resources, against an empty store.
@@ -144,10 +147,11 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 18] = [
+const FIGURES: [(&str, &str); 19] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("postgres", postgres::METHOD),
+    ("nodes", nodes::METHOD),
     ("upload", upload::METHOD),
     ("startup", startup::METHOD),
     ("owners", owners::METHOD),
@@ -184,6 +188,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Calls) => calls::measure(bench.pace)?,
         Some(What::Writes) => writes::measure(bench.pace)?,
         Some(What::Postgres) => postgres::measure(bench.pace)?,
+        Some(What::Nodes) => nodes::measure(bench.pace)?,
         Some(What::Upload) => upload::measure(bench.pace)?,
         Some(What::Startup) => startup::measure(bench.pace)?,
         Some(What::Owners) => owners::measure()?,

@@ -16,7 +16,7 @@ use actors::{
             projects::Projects,
         },
     },
-    ports::random::Random,
+    ports::{binaries::Staged, random::Random},
     records::trees,
     runtime::resource::{Kept, Resource},
 };
@@ -157,7 +157,7 @@ pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<StoredAr
         discarding: false,
         claims_bytes: false,
         artifact,
-        offset: 25_000_000,
+        staged: Staged { offset: 25_000_000, segments: Vec::new() },
         length: Some(25_000_000),
         declared: Default::default(),
         expires_at: MADE,

@@ -18,6 +18,9 @@ use std::{
 /// The time limit of a start.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
+const ADMINISTRATOR: &str = "admin@example.com";
+const PASSWORD: &str = "a password";
+
 /// A running service. Dropping the value kills it.
 pub struct Server {
     pub client: Client,
@@ -114,13 +117,13 @@ impl Server {
     pub fn register(&self, users: usize) -> Outcome<Vec<String>> {
         let first = json!({
             "token": secret(&self.home, "first-start", "token")?,
-            "email": "admin@example.com",
-            "password": "a password",
+            "email": ADMINISTRATOR,
+            "password": PASSWORD,
         });
         let signed_in = self.client.call(None, "svc_createFirstAdministrator", &first)?;
         let administrator = signed_in.text("/result/sessionToken")?;
         let register = |n: usize| {
-            let user = json!({"email": format!("user{n}@example.com"), "password": "a password"});
+            let user = json!({"email": format!("user{n}@example.com"), "password": PASSWORD});
             let registered = self.client.call(None, "registerUser", &user)?;
             let id = registered.text("/result/user/id")?;
             let tier = json!({"userId": id, "tier": "enterprise"});
@@ -128,6 +131,13 @@ impl Server {
             registered.text("/result/sessionToken").map(str::to_owned)
         };
         (0..users).map(register).collect()
+    }
+
+    /// A session of the administrator that [`register`](Server::register) made.
+    pub fn administrator(&self) -> Outcome<String> {
+        let first = json!({"email": ADMINISTRATOR, "password": PASSWORD});
+        let signed_in = self.client.call(None, "loginWithEmail", &first)?;
+        signed_in.text("/result/sessionToken").map(str::to_owned)
     }
 
     /// Stops the service as an operator would, and waits until its process has ended.

@@ -2,6 +2,7 @@
 
 mod builds;
 mod deploy;
+mod engines;
 mod stores;
 mod webhooks;
 
@@ -10,6 +11,7 @@ pub use builds::{
 };
 pub use clap_complete::Shell;
 pub use deploy::DeployArgs;
+pub use engines::EngineCommand;
 pub use stores::{CredentialCommand, NewCredential, Publication, ReleaseCommand, Rollout};
 pub use webhooks::WebhookCommand;
 
@@ -87,6 +89,9 @@ pub enum Command {
     Runner(RunnerArgs),
     /// Open the install page of a release in a browser
     Open(OpenArgs),
+    /// Add, list, drain and remove container engines, as an operator
+    #[command(subcommand)]
+    Engine(EngineCommand),
     /// Create, list and revoke deploy tokens
     #[command(subcommand)]
     Token(TokenCommand),

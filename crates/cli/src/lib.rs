@@ -26,6 +26,7 @@ mod create;
 mod credential;
 mod deploy;
 mod doctor;
+mod engine;
 mod failure;
 mod findings;
 mod init;
@@ -135,6 +136,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Build(command) => builds::build(&cx, command),
         Command::Builds(args) => builds::builds(&cx, args),
         Command::Runner(args) => runner::runner(&cx, args, global.token.is_some()),
+        Command::Engine(command) => engine::engine(&cx, command),
         Command::Token(command) => token::token(&cx, command),
         Command::Credential(command) => credential::credential(&cx, command),
         Command::Repo(command) => repo::repo(&cx, command),

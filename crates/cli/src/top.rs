@@ -11,7 +11,7 @@ use contract::{
     Timestamp,
     operators::{
         Actor, ActorCount, ActorState, Attention, AttentionAction, GetActors, GetOverview,
-        Overview, StoreUsage,
+        NodeStatus, Overview, StoreUsage,
     },
     page::Limit,
 };
@@ -136,6 +136,10 @@ impl Display for Sheet<'_> {
             }
         }
         writeln!(f)?;
+        if self.overview.nodes.len() > 1 {
+            let rows = self.overview.nodes.iter().fold(nodes(), |table, it| node(table, it, now));
+            writeln!(f, "{rows}")?;
+        }
         write!(f, "{}", self.overview.actors.iter().fold(kinds(), count))?;
         let busy: Vec<_> = self.actors.iter().filter(|actor| is_busy(actor)).collect();
         if !busy.is_empty() {
@@ -192,6 +196,22 @@ fn attention(entry: &Attention, now: Timestamp) -> String {
         on_one_line(&entry.detail),
         on_one_line(&next)
     )
+}
+
+fn nodes() -> Table {
+    Table::new(["NODE", "STATE", "VERSION", "UP", "SHARDS", "COPY BEHIND"])
+}
+
+fn node(table: Table, node: &NodeStatus, now: Timestamp) -> Table {
+    let answers = if node.answers { " (answers)" } else { "" };
+    table.row([
+        format!("{}{answers}", on_one_line(&node.machine)),
+        word(&node.status),
+        on_one_line(&node.version),
+        age(now.since(node.started_at)),
+        node.shards.map_or_else(|| "-".into(), |shards| shards.to_string()),
+        format!("{}s", node.copy_age),
+    ])
 }
 
 fn kinds() -> Table {
@@ -271,6 +291,12 @@ mod tests {
             },
             "store": {"bytes": 5 << 20, "changesWaiting": 0, "eventsWaiting": 2},
             "disk": {"bytes": 100_u64 << 30, "freeBytes": 40_u64 << 30},
+            "nodes": [
+                {"machine": "one", "answers": true, "status": "ready", "version": "0.1.0",
+                    "startedAt": "2026-01-01T00:00:00.000Z", "shards": 128, "copyAge": 0},
+                {"machine": "two", "answers": false, "status": "degraded", "version": "0.1.0",
+                    "startedAt": "2026-01-01T00:09:30.000Z", "shards": 127, "copyAge": 3},
+            ],
             "actors": [{
                 "kind": "project", "running": 3, "restarting": 0, "gaveUp": 1, "stuck": 0,
                 "messages": 0, "restarts": 6,
@@ -299,6 +325,10 @@ mod tests {
                 "Needs attention",
                 "Parked actor (5m): The project panicked. [2J; svc call svc_admin_restartActor \
                  --param actorId=prj_1",
+                "",
+                "NODE           STATE     VERSION  UP   SHARDS  COPY BEHIND",
+                "one (answers)  ready     0.1.0    10m  128     0s",
+                "two            degraded  0.1.0    30s  127     3s",
                 "",
                 "KIND     RUNNING  RESTARTING  PARKED  STUCK  QUEUED  RESTARTS",
                 "project  3        0           1       0      0       6",

@@ -1,7 +1,7 @@
 //! Values of the command line that are more than text: names of the API, and moments.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use contract::Timestamp;
+use contract::{Timestamp, text::Slug};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,6 +38,24 @@ impl FromStr for Expiry {
             }
             None => text.parse().map(Expiry::At).map_err(|_| problem()),
         }
+    }
+}
+
+/// A label of a container engine, such as `region=eu`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    pub name: Slug,
+    pub value: Slug,
+}
+
+impl FromStr for Label {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?} is no label such as region=eu"))?;
+        Ok(Label { name: name.parse()?, value: value.parse()? })
     }
 }
 

@@ -5,6 +5,7 @@
 //! both succeed. Objects are found by name and by label, never from memory. Names are made of our
 //! ids and never contain a caller's text.
 
+mod certificates;
 mod container;
 #[cfg(feature = "docker")]
 pub mod docker;
@@ -13,6 +14,7 @@ pub mod fake;
 mod image;
 mod label;
 
+pub use certificates::Certificates;
 pub use container::{
     Capability, Container, ContainerSpec, Health, HealthCommand, Limits, Mount, Phase, Usage,
 };
@@ -57,6 +59,8 @@ pub enum EngineError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
+    /// What the engine calls itself. It stays the same as long as its data is there. Empty: it does not tell.
+    pub id: String,
     pub version: String,
     /// The API version that is spoken with the engine.
     pub api: String,
@@ -192,6 +196,9 @@ pub struct Peers {
     pub of_network: BTreeMap<String, Vec<SocketAddr>>,
 }
 
+/// A tar archive that comes in pieces. One that is cut off ends with an error.
+pub type Archive = BoxStream<'static, Result<Bytes, EngineError>>;
+
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn about(&self) -> Result<About, EngineError>;
@@ -225,6 +232,13 @@ pub trait Engine: Send + Sync {
 
     /// Removes a volume with its data.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
+
+    /// The content of a volume as an archive, for [`write_volume`](Engine::write_volume) of another engine. Nothing may
+    /// write to the volume meanwhile.
+    async fn read_volume(&self, name: &str) -> Result<Archive, EngineError>;
+
+    /// Writes the content of a volume that is empty, and makes sure that all of it is there.
+    async fn write_volume(&self, name: &str, archive: Archive) -> Result<(), EngineError>;
 
     /// Ensures a container as the spec says, and does not start it. Its network and its volumes
     /// must exist. A container with another spec hash is a conflict, unless it is ours and not
@@ -287,6 +301,12 @@ pub trait Engine: Send + Sync {
         spec: BuildSpec,
         context: BoxStream<'static, Result<Bytes, std::io::Error>>,
     ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError>;
+
+    /// The whole image as an archive, for [`load_image`](Engine::load_image) of another engine.
+    async fn save_image(&self, reference: &str) -> Result<Archive, EngineError>;
+
+    /// Takes over an image from another engine. It keeps its id and its names if both keep images in the same way.
+    async fn load_image(&self, archive: Archive) -> Result<(), EngineError>;
 
     /// Gives an image one more name, `repository:tag`.
     async fn tag(&self, reference: &str, repository: &str, tag: &str) -> Result<(), EngineError>;

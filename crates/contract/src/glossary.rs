@@ -31,6 +31,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("deliveryId", "The id of the delivery, from `svc_getWebhookDeliveries`."),
     ("deploymentId", "The id of the deployment, from `listDeployments`."),
     ("email", "The address of the user's mail box. Capital letters make no difference."),
+    ("engineId", "The id of the container engine, from `svc_admin_getEngines`."),
     ("expiresAt", "When it ceases to be valid."),
     ("finishedAt", "When it came to its end. Null while it goes on."),
     ("id", "Its id, by which functions name it. It never changes."),

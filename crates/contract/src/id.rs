@@ -134,6 +134,8 @@ ids! {
     AnnouncementId "ann",
     /// A backend or market instance.
     InstanceId "ins",
+    /// A container engine of another machine.
+    EngineId "eng",
     /// A template of instances.
     TemplateId "tpl",
     /// A backup of an instance's database.

@@ -25,6 +25,7 @@ pub mod credentials;
 pub mod deployments;
 pub mod domains;
 pub mod endpoint;
+pub mod engines;
 mod enums;
 pub mod env;
 pub mod example;
@@ -147,6 +148,7 @@ groups!(
     webhooks,
     announcements,
     certificates,
+    engines,
     operators,
     service,
 );

@@ -2,6 +2,7 @@
 
 use crate::{
     AppId, BackupId, NewName, ProjectId, TemplateId,
+    engines::EngineLabels,
     env::Env,
     instances::{Instance, Resources, Service},
 };
@@ -32,6 +33,10 @@ functions! {
         /// The limits of the server. The default is 512 MB of memory and one processor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
+        /// The labels that its container engine must have, such as `{"region": "eu"}`. By default, it is placed on
+        /// the engine with the most memory left. It stays where it is placed.
+        #[serde(default, skip_serializing_if = "EngineLabels::is_empty")]
+        engine_labels: EngineLabels,
         /// A ready backup in the same project, also of a deleted instance. It is restored into the
         /// database before the server starts; passwords that the server keeps in its database are
         /// those of the backup. By default, the database is empty.

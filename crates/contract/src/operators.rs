@@ -3,7 +3,7 @@
 use crate::{
     AppId, Email, EventId, Name, NewName, OrganizationId, Page, ProjectId, Timestamp, UserId,
     authentication::{Tier, User},
-    endpoint::{ClockCheck, Readiness},
+    endpoint::{ClockCheck, Readiness, ReadyState},
     organizations::Organization,
     page::*,
     projects::Project,
@@ -24,6 +24,9 @@ functions! {
     "svc_admin_getOverview": GetOverview {} -> Overview { who: SuperAdmin, effect: Read }
 
     /// List the actors in memory with their health.
+    ///
+    /// Where the service has several nodes, these are the actors of the node that answers, and those of
+    /// others that are not well.
     "svc_admin_getActors": GetActors {
         /// Return only actors of this kind, such as `release`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,10 +201,30 @@ records! {
         store: StoreUsage,
         /// The disk of the data directory. Null if the system does not tell.
         disk: Option<DiskUsage>,
-        /// The actors in memory, by kind.
+        /// The processes of the service: one, or the nodes that share its store.
+        nodes: Vec<NodeStatus>,
+        /// The actors in memory, by kind, of all nodes.
         actors: Vec<ActorCount>,
         /// What needs the attention of an operator.
         attention: Vec<Attention>,
+    }
+
+    /// A process of the service.
+    pub struct NodeStatus {
+        /// The name of its machine, and the number that the process has there.
+        machine: String,
+        /// Whether it is the one that answered this call.
+        answers: bool,
+        /// The status in its `GET /readyz`.
+        status: ReadyState,
+        /// The version of its program.
+        version: String,
+        /// When it started.
+        started_at: Timestamp,
+        /// For how many of the 256 shards of all objects it acts. Null if it is the only node.
+        shards: Option<u64>,
+        /// For how long its copy of the store has not had all changes, in seconds.
+        copy_age: u64,
     }
 
     /// What the store uses, and what waits in it.
@@ -291,6 +314,9 @@ records! {
         uptime_ms: u64,
         /// Whether `svc_admin_restartActor` can restart it: the owners of objects, but no other actor.
         restartable: bool,
+        /// The machine of the node that has it. Null if that is the node that answered.
+        #[serde(default)]
+        node: Option<String>,
     }
 
     /// The messages that wait in a mailbox.

@@ -10,6 +10,7 @@ use contract::{
     deployments::{DeploymentState, StepState},
     domains::DomainState,
     endpoint::ReadyState,
+    engines::EngineState,
     image_builds::BuildJobState,
     images::ImageVersionState,
     instances::{InstanceState, ServiceHealth, ServiceState},
@@ -121,6 +122,7 @@ tones! {
         Idle: Superseded | Cancelled | RolledBack,
     }
     DisputeState { Good: Won, Warn: Open, Bad: Lost }
+    EngineState { Good: Reachable, Busy: Unknown, Bad: Unreachable }
     ImageVersionState { Good: Active, Warn: Deprecated }
     InstanceState {
         Good: Running,

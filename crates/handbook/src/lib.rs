@@ -78,6 +78,8 @@ files! {
     "decisions/0023-a-tenant-is-an-account.md",
     "decisions/0024-postgresql-judges.md",
     "decisions/0025-any-node-decides-one-acts.md",
+    "decisions/0026-an-upload-is-a-row-of-segments.md",
+    "decisions/0027-a-move-copies-volumes.md",
     "TESTING.md",
     "PERFORMANCE.md",
     "RELEASING.md",

@@ -32,7 +32,7 @@ pub enum Event {
     Leases,
 }
 
-/// Tells what other processes do. Where this one is alone, it tells nothing.
+/// Tells what other processes do, and seldom also what this one did. Where this one is alone, it tells nothing.
 pub struct Others {
     records: broadcast::Receiver<String>,
     leases: watch::Receiver<u64>,

@@ -2,8 +2,9 @@
 //!
 //! - [`apple`], [`google`], [`payments`] and [`vendure`] start the services of others, or fakes of them
 //!   that a published description checks.
-//! - [`postgres`] starts a database.
+//! - [`postgres`] starts a database, and [`network`] makes a network that can be cut.
 //! - [`credential_files`] makes keys, certificates and profiles with `openssl` and `keytool`.
+//! - [`claims`] keeps test programs from taking the same ports and networks.
 //! - [`rig`] runs the Node programs of `tests/support`, and [`requires`] leaves a test out where a
 //!   program is missing.
 
@@ -17,8 +18,10 @@
 )]
 
 pub mod apple;
+pub mod claims;
 pub mod credential_files;
 pub mod google;
+pub mod network;
 pub mod payments;
 pub mod postgres;
 pub mod requires;

@@ -1,6 +1,11 @@
 //! PostgreSQL servers of the tests, each in a folder of its own.
 
+use super::{
+    network::Place,
+    requires::{self, is_root},
+};
 use std::{
+    fs::File,
     io::Write,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Output, Stdio},
@@ -18,6 +23,8 @@ const STARTS: Duration = Duration::from_secs(120);
 /// A running server, which ends with this process at the latest.
 pub struct Server {
     folder: PathBuf,
+    /// Where it listens, if not only on a socket in its folder.
+    place: Option<Place>,
     /// The shell ends the server when this is closed, and removes the folder.
     alive: Option<ChildStdin>,
     shell: Child,
@@ -28,7 +35,7 @@ pub fn shared(test: &str) -> Option<&'static Server> {
     static SHARED: OnceLock<Option<Server>> = OnceLock::new();
     let server = SHARED.get_or_init(|| is_installed().then(Server::start)).as_ref();
     if server.is_none() {
-        super::requires::programs(test, &["postgres"]);
+        requires::programs(test, &["postgres"]);
     }
     server
 }
@@ -42,6 +49,11 @@ pub fn new_store(test: &str) -> Option<String> {
 impl Server {
     /// Makes a database and starts its server.
     pub fn start() -> Server {
+        Server::start_at(None)
+    }
+
+    /// Makes a database and starts its server, which listens at this place too.
+    pub fn start_at(place: Option<Place>) -> Server {
         let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
         let data = folder.join("data");
         std::fs::create_dir(&data).unwrap();
@@ -59,8 +71,10 @@ impl Server {
                 ])
                 .arg(&data),
         );
-        let (alive, shell) = run(&folder);
-        let server = Server { folder, alive, shell };
+        let mut access = File::options().append(true).open(data.join("pg_hba.conf")).unwrap();
+        access.write_all(b"host all all all trust\nhost replication all all trust\n").unwrap();
+        let (alive, shell) = run(&folder, place.as_ref());
+        let server = Server { folder, place, alive, shell };
         server.wait_until_it_answers();
         server
     }
@@ -69,6 +83,8 @@ impl Server {
     pub fn kill(&mut self) {
         let pid = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap();
+        // It makes no more of them meanwhile.
+        succeeded(Command::new("kill").arg("-STOP").arg(pid));
         let children = Command::new("pgrep").args(["-P", pid]).output().unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
         succeeded(Command::new("kill").arg("-KILL").arg(pid).args(children.split_whitespace()));
@@ -78,7 +94,7 @@ impl Server {
 
     /// Starts the server again after [`kill`](Server::kill).
     pub fn start_again(&mut self) {
-        (self.alive, self.shell) = run(&self.folder);
+        (self.alive, self.shell) = run(&self.folder, self.place.as_ref());
         self.wait_until_it_answers();
     }
 
@@ -93,13 +109,22 @@ impl Server {
     /// Starts a server that follows this one. With `synchronous`, this one acknowledges nothing that the other
     /// does not have.
     pub fn standby(&self, synchronous: bool) -> Server {
+        self.standby_at(None, synchronous)
+    }
+
+    /// Like [`standby`](Server::standby). The standby listens at this place too, and reaches this server from there.
+    pub fn standby_at(&self, place: Option<Place>, synchronous: bool) -> Server {
         let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
         give_away(&folder);
-        let mut copy = program("pg_basebackup");
-        copy.arg("-h").arg(&self.folder).args(["-U", "svc", "-R", "--checkpoint=fast", "-D"]);
-        succeeded(copy.arg(folder.join("data")));
-        let (alive, shell) = run(&folder);
-        let standby = Server { folder, alive, shell };
+        let mut copy = program_at(place.as_ref(), "pg_basebackup");
+        copy.args(["-U", "svc", "-R", "--checkpoint=fast", "-h"]);
+        match &self.place {
+            Some(own) => copy.arg(&own.address),
+            None => copy.arg(&self.folder),
+        };
+        succeeded(copy.arg("-D").arg(folder.join("data")));
+        let (alive, shell) = run(&folder, place.as_ref());
+        let standby = Server { folder, place, alive, shell };
         standby.wait_until_it_answers();
         if synchronous {
             self.sql("alter system set synchronous_standby_names = '*'");
@@ -156,10 +181,67 @@ impl Server {
     }
 }
 
+/// A PgBouncer before a server, which gives a connection of its own to each transaction.
+pub struct Pooler {
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Pooler {
+    /// `None`: PgBouncer is missing, and this test is left out.
+    pub fn before(server: &Server, test: &str) -> Option<Pooler> {
+        if !requires::programs(test, &["pgbouncer"]) {
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("pool").tempdir().unwrap();
+        give_away(folder.path());
+        let (own, file) = (folder.path().display(), folder.path().join("pgbouncer.ini"));
+        let settings = format!(
+            "[databases]\npostgres = host={} user=svc\n[pgbouncer]\nunix_socket_dir = {own}\n\
+             listen_port = 5432\nauth_type = any\npool_mode = transaction\nlogfile = {own}/log\n",
+            server.folder.display()
+        );
+        std::fs::write(&file, settings).unwrap();
+        let mut pooler = program("pgbouncer");
+        pooler.arg("-q").arg(file).current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
+        let process = pooler.spawn().unwrap();
+        let begun = Instant::now();
+        while !folder.path().join(".s.PGSQL.5432").exists() {
+            let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+            assert!(begun.elapsed() < STARTS, "{log}");
+            sleep(Duration::from_millis(20));
+        }
+        Some(Pooler { folder, process })
+    }
+
+    /// The address of a store in a schema of the server.
+    pub fn address(&self, schema: &str) -> String {
+        socket_address(&[self.folder.path()], schema)
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The address of a store in a schema of the one of the servers at these places that takes writes.
+pub fn address_at(places: &[Place], schema: &str) -> String {
+    let hosts: Vec<_> = places.iter().map(|place| place.address.as_str()).collect();
+    format!("postgres://svc@{}/postgres?schema={schema}&sslmode=disable", hosts.join(","))
+}
+
 /// The address of a store in a schema of the one of these servers that takes writes.
 pub fn address(servers: &[&Server], schema: &str) -> String {
-    let socket = |server: &&Server| server.folder.display().to_string().replace('/', "%2F");
-    let hosts: Vec<_> = servers.iter().map(socket).collect();
+    let folders: Vec<_> = servers.iter().map(|server| server.folder.as_path()).collect();
+    socket_address(&folders, schema)
+}
+
+fn socket_address(folders: &[&Path], schema: &str) -> String {
+    let socket = |folder: &&Path| folder.display().to_string().replace('/', "%2F");
+    let hosts: Vec<_> = folders.iter().map(socket).collect();
     format!("postgres://svc@{}/postgres?schema={schema}", hosts.join(","))
 }
 
@@ -174,16 +256,17 @@ impl Drop for Server {
 }
 
 /// Runs the server of a folder.
-fn run(folder: &Path) -> (Option<ChildStdin>, Child) {
+fn run(folder: &Path, place: Option<&Place>) -> (Option<ChildStdin>, Child) {
     // Rust drops no static values, so the shell ends the server when this process has ended.
     let run = "folder=$1; shift; \"$@\" & server=$!; read again; kill -INT $server; wait $server
         [ \"$again\" ] || rm -rf \"$folder\"";
-    let postgres = program("postgres");
+    let postgres = program_at(place, "postgres");
     let mut shell = Command::new("sh");
     shell.args(["-c", run, "sh"]).arg(folder).arg(postgres.get_program()).args(postgres.get_args());
     shell.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
-    shell.args(["-h", "", "-c", "max_connections=300", "-c", "shared_buffers=64MB"]);
-    let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    shell.args(["-h", place.map_or("", |place| &place.address)]);
+    shell.args(["-c", "max_connections=300", "-c", "shared_buffers=64MB"]);
+    let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
     let mut shell = shell.current_dir("/").spawn().unwrap();
     (shell.stdin.take(), shell)
@@ -202,10 +285,15 @@ fn found(name: &str) -> PathBuf {
 
 /// A program of the server, as a user that is not root: the server refuses to be root.
 fn program(name: &str) -> Command {
+    program_at(None, name)
+}
+
+fn program_at(place: Option<&Place>, name: &str) -> Command {
     if !is_root() {
         return Command::new(found(name));
     }
-    let mut command = Command::new("setpriv");
+    let user = "setpriv";
+    let mut command = place.map_or_else(|| Command::new(user), |place| place.command(user));
     command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]).arg(found(name));
     command
 }
@@ -214,11 +302,6 @@ fn give_away(folder: &Path) {
     if is_root() {
         succeeded(Command::new("chown").arg("nobody:nogroup").arg(folder));
     }
-}
-
-fn is_root() -> bool {
-    let output = Command::new("id").arg("-u").output().unwrap();
-    output.stdout == b"0\n"
 }
 
 fn succeeded(command: &mut Command) {

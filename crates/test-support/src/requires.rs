@@ -55,3 +55,18 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
     }
     missing.is_none()
 }
+
+/// Whether this process is root. If not, prints which test is left out.
+pub fn root(test: &str) -> bool {
+    let is_root = is_root();
+    if !is_root {
+        let _ = writeln!(std::io::stderr(), "left out: {test} because it needs root");
+    }
+    is_root
+}
+
+/// Whether this process is root.
+pub(crate) fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout == b"0\n"
+}

@@ -30,7 +30,7 @@ impl Service {
     /// Stops the service, and asserts that it leaves a consistent store without owners that still have work,
     /// and neither processes nor temporary files.
     pub fn leaves_nothing(&mut self) {
-        if self.child.is_none() {
+        if !self.runs() {
             return;
         }
         self.stop();

@@ -2,6 +2,8 @@
 
 mod calls;
 mod leftovers;
+mod nodes;
+mod store_of;
 
 pub use calls::{Answer, Person, administrator, person};
 
@@ -14,8 +16,7 @@ use std::{
     sync::{OnceLock, atomic::AtomicBool},
     time::{Duration, Instant},
 };
-use store::{Memory, Nodes, Postgres, Store};
-use test_support::postgres;
+use test_support::{network::Place, postgres};
 
 /// With this variable, every service has its store in a database: `make test-postgres`.
 const ON_POSTGRES: &str = "TEST_ON_POSTGRES";
@@ -27,7 +28,7 @@ pub const SVC: &str = env!("CARGO_BIN_EXE_svc");
 /// about the folder of the store.
 pub fn has_no_folder(test: &str) -> bool {
     use std::io::Write;
-    let has_none = std::env::var_os(ON_POSTGRES).is_some();
+    let has_none = std::env::var_os(ON_POSTGRES).is_some() || nodes::wanted().is_some();
     if has_none {
         // The test harness hides the output of `eprintln!` in tests that pass.
         let _ = writeln!(std::io::stderr(), "left out: {test} because the store is in no folder");
@@ -43,6 +44,8 @@ pub struct Service {
     pub http: reqwest::blocking::Client,
     settings: Vec<(String, String)>,
     child: Option<Child>,
+    /// The nodes, if it has several. Then `child` is none of them.
+    cluster: Option<nodes::Cluster>,
     port: u16,
     dashboard_port: u16,
     /// A session of the first administrator, for what tests need of it.
@@ -50,12 +53,6 @@ pub struct Service {
     /// Whether the test leaves work to owners on purpose.
     leaves_work: AtomicBool,
     _home: Option<tempfile::TempDir>,
-}
-
-/// A store that a service does not use for a while.
-pub enum Aside {
-    Address(String),
-    Folder(PathBuf),
 }
 
 impl Service {
@@ -69,16 +66,27 @@ impl Service {
     pub fn start_with(settings: &[(&str, &str)]) -> Service {
         let mut service = Self::unstarted(settings);
         service.boot();
-        let keys: Value = serde_json::from_slice(
-            &std::fs::read(service.data().join("secrets/keys.json")).unwrap(),
-        )
-        .unwrap();
-        service.application_id = keys["applicationId"].as_str().unwrap().to_owned();
+        service.learn_its_id();
         service
+    }
+
+    fn learn_its_id(&mut self) {
+        let keys = std::fs::read(self.data().join("secrets/keys.json")).unwrap();
+        let keys: Value = serde_json::from_slice(&keys).unwrap();
+        self.application_id = keys["applicationId"].as_str().unwrap().to_owned();
     }
 
     /// A service in a new empty directory, with these settings, which nobody has started.
     pub fn unstarted(settings: &[(&str, &str)]) -> Service {
+        let mut service = Self::alone(settings);
+        if let Some(count) = nodes::wanted() {
+            service.spread(count);
+        }
+        service
+    }
+
+    /// Like [`unstarted`](Service::unstarted), and one process in any case.
+    pub fn alone(settings: &[(&str, &str)]) -> Service {
         let home = tempfile::tempdir().unwrap();
         let port = free_port();
         let mut service = Service {
@@ -93,6 +101,7 @@ impl Service {
                 })
                 .collect(),
             child: None,
+            cluster: None,
             port,
             dashboard_port: free_port(),
             administrator: OnceLock::new(),
@@ -143,13 +152,24 @@ impl Service {
 
     /// The program as `boot` starts it, under these programs.
     pub fn command(&self, under: &[&str]) -> Command {
+        self.command_of(0, under)
+    }
+
+    fn command_of(&self, node: usize, under: &[&str]) -> Command {
+        let own = (Place::here(), self.port, self.dashboard_port);
+        let node_of = |cluster: &nodes::Cluster| {
+            let node = &cluster.nodes[node];
+            (node.place.clone(), node.port, node.dashboard_port)
+        };
+        let (place, port, dashboard_port) = self.cluster.as_ref().map_or(own, node_of);
+        let address = &place.address;
         let log =
             std::fs::File::options().create(true).append(true).open(self.home.join("log")).unwrap();
         let mut words = under.iter().chain(&[SVC, "serve"]);
-        let mut command = Command::new(words.next().unwrap());
-        command.args(words).current_dir(&self.home).stdin(Stdio::null());
-        command.env("SVC_LISTEN", format!("127.0.0.1:{}", self.port)).env("SVC_LOG", "info");
-        command.env("SVC_DASHBOARD_LISTEN", format!("127.0.0.1:{}", self.dashboard_port));
+        let mut command = place.command(words.next().unwrap());
+        command.args(words).current_dir(self.home_of(node)).stdin(Stdio::null());
+        command.env("SVC_LISTEN", format!("{address}:{port}")).env("SVC_LOG", "info");
+        command.env("SVC_DASHBOARD_LISTEN", format!("{address}:{dashboard_port}"));
         // Only tests of containers use the engine of this machine.
         command.env("SVC_DOCKER_HOST", "unix:///nonexistent/docker.sock");
         command.env("TMPDIR", self.temporary());
@@ -159,6 +179,9 @@ impl Service {
 
     /// Starts the program and waits until it is ready.
     pub fn boot(&mut self) {
+        if self.cluster.is_some() {
+            return self.boot_nodes();
+        }
         self.child = Some(self.command(&[]).spawn().unwrap());
         let begun = Instant::now();
         while !self.is_ready() {
@@ -199,6 +222,7 @@ impl Service {
 
     /// Ends the service with SIGKILL.
     pub fn kill(&mut self) {
+        self.end_nodes("KILL");
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             child.wait().unwrap();
@@ -206,21 +230,28 @@ impl Service {
     }
 
     pub fn runs(&self) -> bool {
-        self.child.is_some()
+        self.process().is_some()
+    }
+
+    /// The process of the service, or of its first node.
+    fn process(&self) -> Option<&Child> {
+        let first = self.cluster.as_ref().and_then(|cluster| cluster.nodes[0].child.as_ref());
+        self.child.as_ref().or(first)
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.as_ref().unwrap().id()
+        self.process().unwrap().id()
     }
 
     /// Sends a signal without waiting.
     pub fn signal(&self, name: &str) {
-        let id = self.child.as_ref().unwrap().id().to_string();
+        let id = self.pid().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
     /// Sends SIGTERM, and waits for the end.
     pub fn stop(&mut self) {
+        self.end_nodes("TERM");
         let Some(mut child) = self.child.take() else { return };
         let stopped =
             Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
@@ -274,59 +305,6 @@ impl Service {
     /// Runs `svc admin` on the data of this service.
     pub fn admin(&self, args: &[&str]) -> Output {
         self.program(&[&["admin"], args].concat()).output().unwrap()
-    }
-
-    /// Opens the store of this service, which must not run.
-    pub fn open_store(&self) -> Store {
-        let kinds = actors::records::trees();
-        match self.settings.iter().find(|(name, _)| name == "SVC_STORE") {
-            Some((_, address)) => {
-                let address = Postgres::parse(address).unwrap();
-                let copy = self.data().join("copy");
-                Store::connect(&address, Nodes::One, &copy, &kinds, Memory::default()).unwrap()
-            }
-            None => Store::open(&self.data().join("store"), &kinds, Memory::default()).unwrap(),
-        }
-    }
-
-    /// Gives the service an empty store. [`put_back`](Service::put_back) takes what this returns.
-    pub fn set_store_aside(&mut self) -> Aside {
-        let store = self.settings.iter().find(|(name, _)| name == "SVC_STORE").cloned();
-        match store {
-            Some((name, address)) => {
-                self.set(&name, &postgres::new_store("another store").unwrap());
-                Aside::Address(address)
-            }
-            None => {
-                let folder = self.home.join("aside");
-                std::fs::rename(self.data().join("store"), &folder).unwrap();
-                Aside::Folder(folder)
-            }
-        }
-    }
-
-    /// Gives the service back the store that was set aside.
-    pub fn put_back(&mut self, aside: Aside) {
-        match aside {
-            Aside::Address(address) => self.set("SVC_STORE", &address),
-            Aside::Folder(folder) => {
-                let store = self.data().join("store");
-                let _ = std::fs::remove_dir_all(&store);
-                std::fs::rename(folder, store).unwrap();
-            }
-        }
-    }
-
-    /// Checks the whole store with `svc admin check`. The service must not run.
-    pub fn check(&self) -> String {
-        let output = self.admin(&["check"]);
-        let text = format!(
-            "{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert!(output.status.success(), "{text}");
-        text
     }
 }
 

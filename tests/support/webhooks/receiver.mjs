@@ -1,5 +1,5 @@
-// A receiver of webhooks that verifies signatures with the library of Standard Webhooks. Prints its
-// address, then answers each line of standard input with a line:
+// A receiver of webhooks that verifies signatures with the library of Standard Webhooks. Listens at the given
+// host, or at the loopback address. Prints its address, then answers each line of standard input with a line:
 //
 // - {"secrets": {"name": "whsec_…"}}: verify each later request with these.
 // - {"path": "/a", "answers": [{…}], "always": {…}}: answer the next requests to the path like this:
@@ -38,7 +38,8 @@ const server = createServer(async (request, response) => {
   if (answer.delay) await new Promise((done) => setTimeout(done, answer.delay));
   response.writeHead(answer.status ?? 204, answer.headers ?? {}).end(answer.body ?? "");
 });
-server.listen(0, "127.0.0.1", () => console.log(`127.0.0.1:${server.address().port}`));
+const host = process.argv[2] ?? "127.0.0.1";
+server.listen(0, host, () => console.log(`${host}:${server.address().port}`));
 
 const kinds = {
   secrets: (question) => ((secrets = question.secrets), null),

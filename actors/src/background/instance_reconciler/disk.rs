@@ -1,11 +1,14 @@
 //! Measures what instances hold on the disk of the engine's machine, and stops those of organizations that
 //! hold more than their quota: what an instance has written already cannot be refused any more.
 
-use super::instances;
+use super::{acts, instances};
 use crate::{
     kinds::{
         hosting::{
-            instances::{Command, Instance, Instances, container_spec::UNMEASURED_BYTES},
+            engines::Host,
+            instances::{
+                Command, Instance, InstanceIndex, Instances, container_spec::UNMEASURED_BYTES,
+            },
             names,
         },
         people::usage,
@@ -17,7 +20,6 @@ use container_engine::DiskUse;
 use contract::{Fault, InstanceId, OrganizationId, operators::DiskUsage, quotas::Quota};
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
     time::Duration,
 };
 
@@ -33,14 +35,14 @@ const ROUNDS: u32 = 30;
 const ROUNDS_WHILE_FULL: u32 = 6;
 
 /// Measures now, and then at intervals of rounds, which a clock that jumps does not change.
-pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
+pub(super) async fn keep_measuring(world: &World, host: &Host, round: Duration) {
     let mut waited = ROUNDS;
     let mut is_first = true;
     loop {
-        let is_full = world.check_room(0).is_err();
+        let is_full = has_no_room(world, host);
         if waited >= if is_full { ROUNDS_WHILE_FULL } else { ROUNDS } {
             waited = 0;
-            match measure(&world, is_first).await {
+            match measure(world, host, is_first).await {
                 Ok(()) => is_first = false,
                 Err(fault) => {
                     tracing::warn!(error = %fault, "it is not known what instances hold on the disk");
@@ -52,33 +54,43 @@ pub(super) async fn keep_measuring(world: Arc<World>, round: Duration) {
     }
 }
 
-/// Measures what all instances hold, and judges them. The first measurement after a start does not say how fast they
-/// grow.
-async fn measure(world: &World, is_first: bool) -> Result<(), Fault> {
-    let all = instances(world)?;
+/// Whether the disk of the data directory or that of the engine is nearly full.
+fn has_no_room(world: &World, host: &Host) -> bool {
+    let own = host.id.is_none().then(|| world.ports.machine.check_room(0));
+    own.is_some_and(|room| room.is_err()) || host.health.check_room(0).is_err()
+}
+
+/// Measures what all instances of an engine hold, and judges them. The first measurement after a start does not say
+/// how fast they grow.
+async fn measure(world: &World, host: &Host, is_first: bool) -> Result<(), Fault> {
+    let all = instances(world, host)?;
     if all.is_empty() {
-        world.engine_health.set_disk(None);
+        host.health.set_disk(None);
         return Ok(());
     }
     let labels = names::of_installation(&world.ports.site.installation);
-    let held = match world.ports.engine.disk_use(&labels).await {
+    let held = match host.engine.disk_use(&labels).await {
         Ok(found) => {
             let disk =
                 found.disk.map(|disk| DiskUsage { bytes: disk.bytes, free_bytes: disk.free });
             // Where no volume could be read, the last figures hold.
             if disk.is_some() || found.volumes.is_empty() {
-                world.engine_health.set_disk(disk);
+                host.health.set_disk(disk);
             }
             by_instance(&found)
         }
         // A disk without room for one more container is judged by the last figures.
-        Err(error) if world.check_room(0).is_err() => {
+        Err(error) if has_no_room(world, host) => {
             tracing::warn!(%error, "it is not known what instances hold on the disk");
             all.iter().map(|(id, _)| (*id, Sum::UNKNOWN)).collect()
         }
         Err(error) => return Err(Fault::NotNow(error.to_string())),
     };
-    let is_full = world.check_room(0).is_err();
+    if !acts(world) {
+        return Ok(());
+    }
+    let is_full = has_no_room(world, host);
+    let mut elsewhere = elsewhere(world, host)?;
     let mut organizations: BTreeMap<OrganizationId, Vec<Measured>> = BTreeMap::new();
     for (id, seen) in &all {
         let sum = held.get(id).copied().unwrap_or_default();
@@ -97,10 +109,13 @@ async fn measure(world: &World, is_first: bool) -> Result<(), Fault> {
         }
     }
     for (organization, measured) in organizations {
-        let used = measured.iter().map(|instance| instance.bytes).sum();
+        let others = elsewhere.remove(&organization).unwrap_or_default();
+        let used = others + measured.iter().map(|instance| instance.bytes).sum::<u64>();
         let limit = usage::limit(world, organization, Quota::InstanceDisk)?;
-        let of_quota = judge(&measured, limit, is_full);
-        let of_growth = judge_growth(&measured, limit, world.engine_health.check_room(0).is_err());
+        let mut all = measured.clone();
+        all.extend(measured.first().map(|first| first.elsewhere(others)));
+        let of_quota = judge(&all, limit, is_full);
+        let of_growth = judge_growth(&measured, limit, host.health.check_room(0).is_err());
         for (id, verdict) in of_quota.into_iter().chain(of_growth) {
             let command = match verdict {
                 Verdict::Hold => {
@@ -114,6 +129,22 @@ async fn measure(world: &World, is_first: bool) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// What the instances of each organization hold at other engines, as it was measured last.
+fn elsewhere(world: &World, host: &Host) -> Result<BTreeMap<OrganizationId, u64>, Fault> {
+    let mut held = BTreeMap::new();
+    for found in world.store.newest(&InstanceIndex::All, None) {
+        let (id, seen) = found?;
+        if seen.engine == host.id {
+            continue;
+        }
+        if let Some(organization) = Instances::organization(&id, &seen.state, &world.store)? {
+            let bytes = seen.disk_bytes.unwrap_or(UNMEASURED_BYTES);
+            *held.entry(organization).or_default() += bytes;
+        }
+    }
+    Ok(held)
 }
 
 async fn tell(world: &World, id: InstanceId, command: Command) {
@@ -162,6 +193,12 @@ struct Measured {
 }
 
 impl Measured {
+    /// What the organization holds at other engines, which judge of it themselves.
+    fn elsewhere(self, bytes: u64) -> Measured {
+        let (grew, exists, held, awaits_room) = (false, false, false, false);
+        Measured { bytes, grew, grown: 0, exists, held, awaits_room, ..self }
+    }
+
     /// Of a part, an instance holds at least what it held before.
     fn of(id: InstanceId, seen: &Instance, sum: Sum) -> Measured {
         let before = seen.disk_bytes.unwrap_or(UNMEASURED_BYTES);

@@ -3,6 +3,7 @@
 use super::Recorded;
 use crate::kinds::{
     hosting::{
+        engines::Host,
         instances::{Instance, Service},
         names,
     },
@@ -15,7 +16,7 @@ use contract::{
     templates::HealthCheck,
 };
 use futures_util::{StreamExt, stream};
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
 /// Health checks that run at the same time.
 const CONCURRENT_CHECKS: usize = 32;
@@ -80,7 +81,7 @@ fn reported(health: Option<Health>) -> Option<ServiceHealth> {
 /// Runs the HTTP health checks. Returns the failures in a row and the instances whose health
 /// changed.
 pub(super) async fn check_health(
-    world: &Arc<World>,
+    (world, host): (&World, &Host),
     instances: &[Recorded],
     before: Failures,
 ) -> (Failures, Vec<InstanceId>) {
@@ -94,13 +95,14 @@ pub(super) async fn check_health(
             if let (Some(HealthCheck::Http(path)), Some(port)) =
                 (&service.live.template().health_check, service.live.port)
             {
-                checks.push((*id, service.role, service.live.health, port, path.clone()));
+                let server = SocketAddr::new(host.address, port);
+                checks.push((*id, service.role, service.live.health, server, path.clone()));
             }
         }
     }
     let upstream = &world.ports.upstream;
-    let checked = stream::iter(checks).map(|(id, role, health, port, path)| async move {
-        (id, role, health, upstream.is_healthy(port, path.as_str(), CHECK_LIMIT).await)
+    let checked = stream::iter(checks).map(|(id, role, health, server, path)| async move {
+        (id, role, health, upstream.is_healthy(server, path.as_str(), CHECK_LIMIT).await)
     });
     let checked: Vec<_> = checked.buffer_unordered(CONCURRENT_CHECKS).collect().await;
     let (mut failures, mut changed) = (Failures::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Reconciles instances at rest. Each round compares one inventory of the engine with all records,
-//! checks the health of the running services, and tells instances of security advisories. The reconciler
+//! Reconciles instances at rest, at each engine for itself. Each round compares one inventory of the engine with
+//! the records of its instances, checks the health of the running services, and tells instances of security advisories. The reconciler
 //! also measures what instances hold on the disk, and listens to the engine's events. It tells an instance
 //! that drifted from its record to reconcile. It writes no instance's record itself, and later rounds can
 //! find all of its state again.
@@ -14,6 +14,7 @@ use super::image_gc::prune;
 use crate::{
     kinds::{
         hosting::{
+            engines::{Engines, Host},
             instances::{
                 Command, InstanceIndex, Instances,
                 metrics::{self, LastReadings},
@@ -22,7 +23,7 @@ use crate::{
         },
         world::World,
     },
-    runtime::{clock_watch, guard::Guard},
+    runtime::{clock_watch, entries::Under, guard::Guard},
 };
 use actix::prelude::*;
 use container_engine::Container;
@@ -30,7 +31,11 @@ use contract::{
     Fault, InstanceId, Timestamp,
     instances::{InstanceState, Role},
 };
-use futures_util::{StreamExt, future::select};
+use futures_util::{
+    StreamExt,
+    future::{AbortHandle, Abortable, join4, select},
+    stream::FuturesUnordered,
+};
 use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
@@ -57,6 +62,9 @@ impl Default for Intervals {
 /// The pause before a lost event stream is opened again.
 const RECONNECT: Duration = Duration::from_secs(1);
 
+/// The pause before it is looked again which engines there are.
+const LOOK_FOR_ENGINES: Duration = Duration::from_secs(1);
+
 /// The pause before it is looked again whether there is an instance. The first one waits for it.
 const UNTIL_THE_FIRST: Duration = Duration::from_secs(1);
 
@@ -80,17 +88,51 @@ impl InstanceReconciler {
 impl Actor for InstanceReconciler {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
-        ctx.spawn(listen(self.world.clone()).into_actor(self));
-        ctx.spawn(walls::keep(self.world.clone(), self.intervals.round).into_actor(self));
-        ctx.spawn(disk::keep_measuring(self.world.clone(), self.intervals.round).into_actor(self));
+        ctx.spawn(at_all_engines(self.world.clone(), self.intervals).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
 }
 
 impl Supervised for InstanceReconciler {}
 
-async fn rounds(world: Arc<World>, intervals: Intervals) {
+/// Works at all engines, also at those that are added later, and no more at those that are removed.
+async fn at_all_engines(world: Arc<World>, intervals: Intervals) {
+    let mut known: Vec<(Arc<Host>, AbortHandle)> = Vec::new();
+    let mut work = FuturesUnordered::new();
+    loop {
+        let hosts = world.all_hosts().unwrap_or_else(|e| {
+            tracing::error!(error = %e, "the added engines cannot be read");
+            vec![world.hosts.own().clone()]
+        });
+        for (_, end) in known.extract_if(.., |(known, _)| !contains(&hosts, known)) {
+            end.abort();
+        }
+        for host in hosts {
+            if known.iter().all(|(known, _)| !Arc::ptr_eq(known, &host)) {
+                let (end, ended) = AbortHandle::new_pair();
+                work.push(Abortable::new(at_engine(world.clone(), host.clone(), intervals), ended));
+                known.push((host, end));
+            }
+        }
+        // Only work that was aborted ends.
+        select(pin!(world.ports.clock.sleep(LOOK_FOR_ENGINES)), work.next()).await;
+    }
+}
+
+fn contains(hosts: &[Arc<Host>], wanted: &Arc<Host>) -> bool {
+    hosts.iter().any(|host| Arc::ptr_eq(host, wanted))
+}
+
+/// Works at one engine, and never ends.
+async fn at_engine(world: Arc<World>, host: Arc<Host>, intervals: Intervals) {
+    let (world, host) = (&world, &*host);
+    let listens = listen(world, host);
+    let walls = walls::keep(world, host, intervals.round);
+    let measures = disk::keep_measuring(world, host, intervals.round);
+    join4(rounds(world, host, intervals), listens, walls, measures).await;
+}
+
+async fn rounds(world: &Arc<World>, host: &Host, intervals: Intervals) {
     let mut failures = drift::Failures::new();
     let (mut sampled_at, last) = (None, LastReadings::default());
     loop {
@@ -99,8 +141,8 @@ async fn rounds(world: Arc<World>, intervals: Intervals) {
         if sample {
             sampled_at = Some(now);
         }
-        failures = round(&world, failures, sample.then_some(&last)).await;
-        let soon = pin!(world.engine_health.should_be_observed());
+        failures = round(world, host, failures, sample.then_some(&last)).await;
+        let soon = pin!(host.health.should_be_observed());
         select(world.ports.clock.sleep(intervals.round), soon).await;
     }
 }
@@ -109,28 +151,34 @@ async fn rounds(world: Arc<World>, intervals: Intervals) {
 /// failed health checks in a row.
 async fn round(
     world: &Arc<World>,
+    host: &Host,
     failures: drift::Failures,
     sample: Option<&LastReadings>,
 ) -> drift::Failures {
     let labels = names::of_installation(&world.ports.site.installation);
-    let (now, returns) = (world.ports.clock.now(), world.engine_health.status().returns);
-    let inventory = match world.ports.engine.inventory(&labels).await {
+    let (now, returns) = (world.ports.clock.now(), host.health.status().returns);
+    let inventory = match host.engine.inventory(&labels).await {
         Ok(inventory) => inventory,
         Err(e) => {
-            world.engine_health.set_unreachable(&e, now);
+            host.health.set_unreachable(&e, now);
             return failures;
         }
     };
-    world.engine_health.set_reachable();
+    host.health.set_reachable();
     if sample.is_some() {
-        match world.ports.engine.about().await {
-            Ok(about) => world.engine_health.set_about(about),
+        match host.engine.about().await {
+            Ok(about) => host.health.set_about(about),
             Err(e) => {
                 tracing::warn!(error = %e, "the engine does not say what its machine has, so it is not known what may be promised of it");
             }
         }
     }
-    let instances = match instances(world) {
+    // A record that another node wrote before must not be older here than what the engine says.
+    if let Err(e) = world.store.catch_up().await {
+        tracing::warn!(error = %e, "what other nodes have written cannot be read");
+        return failures;
+    }
+    let instances = match instances(world, host) {
         Ok(instances) => instances,
         Err(e) => {
             tracing::error!(error = %e, "the instances cannot be read");
@@ -143,7 +191,7 @@ async fn round(
     let mut drifted: HashMap<InstanceId, Vec<Role>> = at_rest
         .filter_map(|(id, seen)| Some((*id, drift::drift(*id, &seen.state, &containers)?)))
         .collect();
-    if !world.engine_health.has_observed_all() {
+    if !host.health.has_observed_all() {
         let busy = instances.iter().filter(|(_, seen)| seen.pending().is_some());
         drifted.extend(busy.filter_map(|(id, seen)| {
             let lost = drift::lost(*id, &seen.state, &containers);
@@ -152,7 +200,7 @@ async fn round(
     }
     if !acts(world) {
         if drifted.values().all(Vec::is_empty) {
-            world.engine_health.set_observed_all(returns);
+            host.health.set_observed_all(returns);
         }
         return failures;
     }
@@ -161,16 +209,16 @@ async fn round(
         all_know &= notify(world, *id, lost.clone()).await;
     }
     if all_know {
-        world.engine_health.set_observed_all(returns);
+        host.health.set_observed_all(returns);
     }
-    let (failures, mut changed) = drift::check_health(world, &instances, failures).await;
+    let (failures, mut changed) = drift::check_health((world, host), &instances, failures).await;
     changed.retain(|id| !drifted.contains_key(id));
     for id in &changed {
         notify(world, *id, Vec::new()).await;
     }
-    world.engine_health.count_drift((drifted.len() + changed.len()) as u64);
-    orphans::remove_orphans(world, &inventory, &instances, now).await;
-    orphans::remove_restore_checks(world, &inventory).await;
+    host.health.count_drift((drifted.len() + changed.len()) as u64);
+    orphans::remove_orphans((world, host), &inventory, &instances, now).await;
+    orphans::remove_restore_checks(world, host, &inventory).await;
     advise::tell_news(world, &instances).await;
     if let Some(last) = sample {
         take_samples(world, last, &instances).await;
@@ -183,8 +231,16 @@ fn acts(world: &World) -> bool {
     world.store.does("reconciliation of instances")
 }
 
-fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
-    world.store.newest(&InstanceIndex::All, None).collect()
+/// The instances that are placed on an engine.
+fn instances(world: &World, host: &Host) -> Result<Vec<Recorded>, Fault> {
+    match host.id {
+        Some(id) => world.store.newest(&Under::<Engines>(id), None).collect(),
+        None => {
+            let all = world.store.newest(&InstanceIndex::All, None);
+            all.filter(|found| found.as_ref().map_or(true, |(_, seen)| seen.engine.is_none()))
+                .collect()
+        }
+    }
 }
 
 /// Tells an instance to reconcile. Returns whether it knows which of its services are `lost`.
@@ -231,33 +287,35 @@ async fn prune_unused(world: Arc<World>, every: Duration) {
         if let Err(e) = world.ports.folders.forget().await {
             tracing::warn!(error = %e, "old archives of folders were not removed");
         }
-        if let Err(e) = prune(&world).await {
-            tracing::warn!(error = %e, "unused images were not removed");
+        for host in world.all_hosts().unwrap_or_default() {
+            if let Err(e) = prune(&world, &host).await {
+                tracing::warn!(error = %e, "unused images were not removed");
+            }
         }
     }
 }
 
 /// Tells instances to reconcile when the engine reports an event of their containers. The next
 /// round finds the changes that happen while the stream is lost.
-async fn listen(world: Arc<World>) {
+async fn listen(world: &World, host: &Host) {
     let labels = names::of_installation(&world.ports.site.installation);
     loop {
         let since = world.ports.clock.now();
-        match world.ports.engine.events(&labels, since).await {
+        match host.engine.events(&labels, since).await {
             Ok(mut events) => {
-                world.engine_health.set_back();
+                host.health.set_back();
                 while let Some(Ok(event)) = events.next().await {
                     let owner = event.labels.get(names::INSTANCE);
-                    let owner = owner.filter(|_| acts(&world));
+                    let owner = owner.filter(|_| acts(world));
                     if let Some(id) = owner.and_then(|id| id.parse().ok()) {
-                        notify(&world, id, Vec::new()).await;
+                        notify(world, id, Vec::new()).await;
                     }
                 }
-                world.engine_health.set_lost();
+                host.health.set_lost(world.store.is_alone());
             }
             Err(e) => {
-                world.engine_health.set_unreachable(&e, world.ports.clock.now());
-                world.engine_health.set_lost();
+                host.health.set_unreachable(&e, world.ports.clock.now());
+                host.health.set_lost(world.store.is_alone());
             }
         }
         world.ports.clock.sleep(RECONNECT).await;

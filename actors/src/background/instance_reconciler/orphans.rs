@@ -3,25 +3,31 @@
 use super::Recorded;
 use crate::{
     kinds::{
-        hosting::{backups::Backups, names},
+        hosting::{backups::Backups, engines::Host, instances::Instances, names},
         world::World,
     },
     runtime::clock_watch,
 };
 use container_engine::{Container, Inventory, Labels};
-use contract::{BackupId, Timestamp};
+use contract::{BackupId, InstanceId, Timestamp};
+use futures_util::future::join_all;
 use std::{collections::HashSet, time::Duration};
 
 /// A younger orphan stays, because a record may yet name it. One that no record will name goes at once.
 const KEEP_ORPHANS: Duration = Duration::from_secs(24 * 3600);
 
+/// How long a container of an instance that moved may take to end.
+const GRACE: Duration = Duration::from_secs(60);
+
 /// Removes containers that no record names. It removes no volumes.
 pub(super) async fn remove_orphans(
-    world: &World,
+    (world, host): (&World, &Host),
     inventory: &Inventory,
     instances: &[Recorded],
     now: Timestamp,
 ) {
+    let moved = moved_away((world, host), inventory, instances);
+    stop(host, &moved).await;
     let named: HashSet<String> = instances.iter().flat_map(container_names).collect();
     // An instance that reconciles may have created containers since its record was read.
     let reconciling = instances.iter().filter(|(_, seen)| seen.pending().is_some());
@@ -30,6 +36,7 @@ pub(super) async fn remove_orphans(
         let owner = container.labels.get(names::INSTANCE);
         let of_a_backup = container.labels.contains_key(names::BACKUP);
         !owner.is_some_and(|id| reconciling.contains(id))
+            && !moved.iter().any(|moved| moved.name == container.name)
             && !of_a_backup
             && !named.contains(&container.name)
     });
@@ -42,14 +49,46 @@ pub(super) async fn remove_orphans(
         if !is_past(orphan, instances) && !is_old {
             continue;
         }
-        match world.ports.engine.remove_container(&orphan.name).await {
+        match host.engine.remove_container(&orphan.name).await {
             Ok(()) => tracing::warn!(name = orphan.name, "an orphaned container was removed"),
             Err(e) => {
                 tracing::warn!(name = orphan.name, error = %e, "an orphaned container was not removed");
             }
         }
     }
-    world.engine_health.set_orphans(count);
+    host.health.set_orphans(count);
+}
+
+/// The containers of instances that are placed on another engine: this one was away while they moved.
+fn moved_away<'a>(
+    (world, host): (&World, &Host),
+    inventory: &'a Inventory,
+    instances: &[Recorded],
+) -> Vec<&'a Container> {
+    let placed: HashSet<InstanceId> = instances.iter().map(|(id, _)| *id).collect();
+    let is_elsewhere = |container: &&Container| {
+        let owner = container.labels.get(names::INSTANCE).and_then(|id| id.parse().ok());
+        let owner = owner.filter(|id| !placed.contains(id));
+        let found = owner.and_then(|id| world.store.get::<Instances>(&id).ok().flatten());
+        found.is_some_and(|found| found.engine != host.id)
+    };
+    inventory.containers.iter().filter(is_elsewhere).collect()
+}
+
+/// Stops them all at once. They stay, with their volumes.
+async fn stop(host: &Host, moved: &[&Container]) {
+    let running = moved.iter().filter(|container| container.is_running());
+    let stops =
+        running.map(async |container| match host.engine.stop(&container.name, GRACE).await {
+            Ok(()) => tracing::warn!(
+                name = container.name,
+                "the container of an instance that moved to another engine was stopped"
+            ),
+            Err(e) => {
+                tracing::warn!(name = container.name, error = %e, "a container was not stopped");
+            }
+        });
+    join_all(stops).await;
 }
 
 /// Whether the container is of a generation that its instance gave up. Generations only rise, so no
@@ -73,8 +112,8 @@ fn container_names((id, seen): &Recorded) -> Vec<String> {
 }
 
 /// Removes the remains of restore checks: the engine may execute a request after its deadline.
-pub(super) async fn remove_restore_checks(world: &World, inventory: &Inventory) {
-    let engine = &world.ports.engine;
+pub(super) async fn remove_restore_checks(world: &World, host: &Host, inventory: &Inventory) {
+    let engine = &host.engine;
     let is_over = |id: BackupId| {
         let found = world.store.get::<Backups>(&id);
         found.is_ok_and(|found| !found.is_some_and(|backup| backup.has_check_database))

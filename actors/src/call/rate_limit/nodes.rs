@@ -3,12 +3,14 @@
 //! for a second or two, and waits for it afterwards.
 
 use super::{Limiter, RateKey};
-use crate::runtime::store::Store;
+use crate::runtime::{
+    store::Store,
+    told::{self, Heard, Told},
+};
 use contract::authentication::Tier;
 use governor::clock::Clock;
-use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::HashMap,
     num::NonZeroU32,
     sync::{Mutex, PoisonError},
 };
@@ -17,8 +19,6 @@ use std::{
 const TOPIC: &str = "calls";
 /// A bulletin has so many seconds, because some may be told before others look.
 const SECONDS: usize = 4;
-/// Nodes that are remembered, with those that have ended.
-const MOST_NODES: usize = 1_000;
 /// Callers of one second that are told of.
 const MOST_CALLERS: usize = 10_000;
 
@@ -45,21 +45,11 @@ impl Passed {
 /// The calls of one second, and what they cost.
 type Second = Vec<(RateKey, Tier, u32)>;
 
-/// What a node tells.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Told {
-    /// How many seconds it has told of.
-    count: u64,
-    /// The last ones.
-    seconds: VecDeque<Second>,
-}
-
 /// What was told, and what was heard of other nodes.
 #[derive(Default)]
 pub struct Exchange {
-    told: Told,
-    /// How many seconds of each node were counted here.
-    heard: BTreeMap<i32, u64>,
+    told: Told<Second>,
+    heard: Heard,
 }
 
 impl Exchange {
@@ -68,35 +58,17 @@ impl Exchange {
         let Some(passed) = &limiter.passed else { return };
         let second = passed.take();
         // Once nothing has passed for a while, there is nothing to tell.
-        let is_news = !second.is_empty() || self.told.seconds.iter().any(|told| !told.is_empty());
-        self.told.count += 1;
-        self.told.seconds.push_back(second);
-        if self.told.seconds.len() > SECONDS {
-            self.told.seconds.pop_front();
+        let is_news = !second.is_empty() || self.told.last().any(|told| !told.is_empty());
+        self.told.add(second, SECONDS);
+        if is_news {
+            told::tell(store, TOPIC, &self.told);
         }
-        if is_news && let Ok(text) = serde_json::to_vec(&self.told) {
-            store.raw().post(TOPIC, text);
-        }
-        let bulletins = store.raw().bulletins(TOPIC);
-        // One that was silent for a while is not counted again. Numbers of nodes do not come twice.
-        if self.heard.len() > MOST_NODES {
-            self.heard.retain(|node, _| bulletins.iter().any(|bulletin| bulletin.node == *node));
-        }
-        for bulletin in bulletins {
-            match serde_json::from_slice(&bulletin.text) {
-                Ok(told) => self.hear(bulletin.node, told, limiter),
-                Err(e) => {
-                    tracing::warn!(node = bulletin.node, error = %e, "what a node tells of calls cannot be read")
-                }
-            }
-        }
+        self.hear(told::told(store, TOPIC), limiter);
     }
 
-    fn hear<C: Clock>(&mut self, node: i32, told: Told, limiter: &Limiter<C>) {
-        let heard = self.heard.insert(node, told.count).unwrap_or_default();
-        let new = usize::try_from(told.count.saturating_sub(heard)).unwrap_or(usize::MAX);
-        let old = told.seconds.len().saturating_sub(new);
-        for (who, tier, cost) in told.seconds.into_iter().skip(old).flatten() {
+    fn hear<C: Clock>(&mut self, told: Vec<(i32, Told<Second>)>, limiter: &Limiter<C>) {
+        let news = self.heard.news(told).into_iter().flat_map(|news| news.things);
+        for (who, tier, cost) in news.flatten() {
             if let (Some(sizes), Some(cost)) = (limiter.of(tier), NonZeroU32::new(cost)) {
                 sizes.charge(who, cost);
             }
@@ -115,11 +87,13 @@ mod tests {
     }
 
     /// What a node tells of the calls that it let pass since the last time.
-    fn told(exchange: &mut Exchange, limiter: &Limiter<FakeRelativeClock>) -> Vec<u8> {
-        let second = limiter.passed.as_ref().unwrap().take();
-        exchange.told.count += 1;
-        exchange.told.seconds.push_back(second);
-        serde_json::to_vec(&exchange.told).unwrap()
+    fn told(
+        exchange: &mut Exchange,
+        limiter: &Limiter<FakeRelativeClock>,
+    ) -> Vec<(i32, Told<Second>)> {
+        exchange.told.add(limiter.passed.as_ref().unwrap().take(), SECONDS);
+        let text = serde_json::to_vec(&exchange.told).unwrap();
+        vec![(7, serde_json::from_slice(&text).unwrap())]
     }
 
     #[test]
@@ -132,9 +106,9 @@ mod tests {
             (0..100).filter(|_| node.take(who, Tier::Free, 1).retry_after.is_none()).count()
         };
         assert_eq!((pass(&here), pass(&elsewhere)), (60, 60), "a full bucket on each node");
-        let text = told(&mut tells, &elsewhere);
+        let news = told(&mut tells, &elsewhere);
         for _ in 0..3 {
-            hears.hear(7, serde_json::from_slice(&text).unwrap(), &here);
+            hears.hear(news.clone(), &here);
         }
         // It owes 60 calls, a minute's: a call passes after that, and one second.
         let refused = here.take(who, Tier::Free, 1).retry_after;
@@ -143,9 +117,9 @@ mod tests {
         assert_eq!(pass(&here), 10);
         // What was told of before is not counted again with what is new.
         elsewhere.take(who, Tier::Free, 5);
-        let text = told(&mut tells, &elsewhere);
+        let news = told(&mut tells, &elsewhere);
         clock.advance(Duration::from_secs(60));
-        hears.hear(7, serde_json::from_slice(&text).unwrap(), &here);
+        hears.hear(news.clone(), &here);
         assert_eq!(here.peek(who, Tier::Free).remaining, 55);
     }
 
@@ -159,8 +133,8 @@ mod tests {
                 elsewhere.take(client(n), Tier::Free, 1);
             }
         }
-        let text = told(&mut Exchange::default(), &elsewhere);
-        Exchange::default().hear(7, serde_json::from_slice(&text).unwrap(), &here);
+        let news = told(&mut Exchange::default(), &elsewhere);
+        Exchange::default().hear(news, &here);
         assert_eq!(here.peek(client(9), Tier::Free).remaining, 0, "a /56 makes 240 calls");
     }
 }

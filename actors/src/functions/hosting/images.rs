@@ -134,7 +134,7 @@ impl Serves<AddDockerImageVersion> for Platform {
             }
         };
         let login = registries.login(&asked);
-        let found = self.world.ports.engine.resolve(&asked, login).await;
+        let found = self.world.hosts.own().engine.resolve(&asked, login).await;
         let field = if tag.is_some() { "tag" } else { "digest" };
         let found = found.map_err(|e| unresolved(field, &asked, e))?;
         let digest: ImageDigest = found.parse().map_err(|_| Fault::Internal)?;

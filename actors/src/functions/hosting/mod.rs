@@ -5,6 +5,7 @@ pub mod backups;
 mod certificates;
 pub mod deployments;
 mod domains;
+mod engines;
 pub mod image_builds;
 pub mod images;
 pub mod instances;

@@ -1,5 +1,6 @@
 //! What needs the attention of an operator. Pure: [`decide`] sees plain facts.
 
+mod engines;
 mod expiry;
 
 use contract::{
@@ -17,6 +18,8 @@ use contract::{
     },
     releases::{Publication, PublicationState, Release, ReleaseState},
 };
+pub use engines::EngineFacts;
+use engines::of_engine;
 use expiry::{of_certificate, of_credential};
 use std::{collections::HashSet, time::Duration};
 
@@ -39,14 +42,9 @@ pub struct Facts {
     /// Whether the store refuses changes.
     pub store_refuses: bool,
     pub disk: Option<DiskUsage>,
-    /// Since when the engine does not answer.
-    pub engine_away: Option<Timestamp>,
+    pub engines: Vec<EngineFacts>,
     /// Whether the clock runs evenly.
     pub clock: ClockCheck,
-    /// Whether instances would reach what they may not.
-    pub egress_open: bool,
-    /// Containers that belong to no instance.
-    pub orphans: u64,
     /// The actors that are not well, or were restarted.
     pub actors: Vec<Actor>,
     /// The checkouts whose money arrived, and which are not settled.
@@ -171,23 +169,7 @@ fn machine(facts: &Facts) -> Vec<Attention> {
         let jumped = entry(Why::ClockJumped, detail, Act::CheckMachine);
         list.push(Attention { since: facts.clock.since, ..jumped });
     }
-    if let Some(since) = facts.engine_away {
-        let detail = "The container engine does not answer; the log says why.";
-        let away = entry(Why::EngineUnreachable, detail, Act::CheckMachine);
-        list.push(Attention { since: Some(since), ..away });
-    }
-    if facts.egress_open {
-        let detail =
-            "What instances reach is not restricted, so none is started; the log says why.";
-        list.push(entry(Why::EgressOpen, detail, Act::CheckMachine));
-    }
-    if facts.orphans > 0 {
-        let detail = format!(
-            "{} containers of this installation belong to no instance. They are removed after a day.",
-            facts.orphans
-        );
-        list.push(entry(Why::Orphans, detail, Act::Wait));
-    }
+    list.extend(facts.engines.iter().flat_map(of_engine));
     list
 }
 

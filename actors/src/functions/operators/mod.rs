@@ -1,6 +1,7 @@
 //! The handlers of the group Operators.
 
 pub mod attention;
+pub mod nodes;
 pub mod overview;
 mod service_info;
 
@@ -36,6 +37,15 @@ use std::ops::ControlFlow;
 
 /// The actors that `wanted` picks. Actors that are not running come first.
 pub fn actors(world: &World, now: Timestamp, wanted: impl Fn(&Actor) -> bool) -> Vec<Actor> {
+    let mut found = own_actors(world, now, &wanted);
+    let of_others = nodes::others(world).flat_map(|report| report.troubled);
+    found.extend(of_others.filter(|actor| wanted(actor)));
+    found.sort_by_cached_key(place);
+    found
+}
+
+/// The actors of this node that `wanted` picks.
+fn own_actors(world: &World, now: Timestamp, wanted: impl Fn(&Actor) -> bool) -> Vec<Actor> {
     let mut found = Vec::new();
     world.registry.each(|health| {
         let actor = health.observe(now);
@@ -43,7 +53,6 @@ pub fn actors(world: &World, now: Timestamp, wanted: impl Fn(&Actor) -> bool) ->
             found.push(actor);
         }
     });
-    found.sort_by_cached_key(place);
     found
 }
 
@@ -69,7 +78,7 @@ impl Serves<GetActors> for Platform {
 /// The sort key of an actor. A cursor holds it.
 fn place(actor: &Actor) -> String {
     let calm = u8::from(actor.state == ActorState::Running);
-    format!("{calm}{}_{}", actor.id, actor.kind)
+    format!("{calm}{}_{}_{}", actor.id, actor.kind, actor.node.as_deref().unwrap_or_default())
 }
 
 impl Serves<GetUsers> for Platform {
@@ -109,6 +118,13 @@ impl Serves<GetAllProjects> for Platform {
 impl Serves<RestartActor> for Platform {
     async fn serve(&self, cx: &Call, p: RestartActor) -> Result<Actor, Fault> {
         let id = p.actor_id.as_str();
+        let is_in_trouble = |actor: &Actor| actor.id == id && actor.state != ActorState::Running;
+        let is_here = !own_actors(&self.world, cx.now, is_in_trouble).is_empty();
+        // A healthy owner of the object may be here, while that of another node is parked.
+        if !is_here && let Ok(actor) = nodes::ask_to_restart(&self.world, id) {
+            cx.note(id);
+            return Ok(actor);
+        }
         if !self.world.owners()?.restart(id).await? {
             return Err(Fault::NotFound("actor in memory"));
         }

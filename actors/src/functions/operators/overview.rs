@@ -4,7 +4,10 @@
 //! with their last backups, and a bounded number of the last builds and deployments. It never reads
 //! a whole other kind.
 
-use super::attention::{self, Facts, InstanceFacts, OVERDUE_AFTER, Overdue, Work};
+use super::{
+    attention::{self, EngineFacts, Facts, InstanceFacts, OVERDUE_AFTER, Overdue, Work},
+    nodes,
+};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
@@ -18,7 +21,7 @@ use crate::{
             backups::Backups,
             certificates::{Certificates, id_of, own_names},
             deployments::Deployments,
-            engine_health::Egress,
+            engines::{Egress, Engines, Host},
             image_builds::ImageBuilds,
             instances::{Instance, InstanceIndex, Instances},
         },
@@ -41,7 +44,7 @@ use contract::{
     image_builds::BuildJobState,
     operators::{Actor, ActorCount, ActorState, GetOverview, Overview, StoreUsage},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 /// The most objects of one kind that an overview names.
 const MOST: usize = 50;
@@ -51,17 +54,21 @@ const BACKUPS: usize = 8;
 impl Serves<GetOverview> for Platform {
     async fn serve(&self, cx: &Call, _: GetOverview) -> Result<Overview, Fault> {
         let (store, now) = (&self.world.store, cx.now);
-        let (counts, troubled) = census(&self.world, now);
+        let (mut counts, mut troubled, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
         let readiness = readiness(&self.world, now);
+        let own = nodes::own(&self.world, now, readiness.status);
+        for report in iter::once(own).chain(nodes::others(&self.world)) {
+            count(&mut counts, report.counts);
+            troubled.extend(report.troubled);
+            statuses.push(report.status);
+        }
         let unsettled = store.oldest::<Checkouts>(&CheckoutIndex::Unsettled, None).take(MOST);
         let disk = self.world.ports.machine.disk();
         let mut facts = Facts {
             store_refuses: !readiness.checks.store.ok,
             disk,
-            engine_away: readiness.checks.engine.since,
             clock: readiness.checks.clock.clone(),
-            egress_open: matches!(self.world.engine_health.status().egress, Egress::Open(_)),
-            orphans: readiness.checks.engine.orphans,
+            engines: engine_facts(&self.world)?,
             actors: troubled,
             checkouts: read(unsettled, |id, seen| checkouts::view(id, &seen.state))?,
             overdue: overdue(store, now, readiness.checks.clock.ok)?,
@@ -94,10 +101,26 @@ impl Serves<GetOverview> for Platform {
                 events_waiting: store.count(&OutboxIndex::All)?,
             },
             disk,
+            nodes: statuses,
             actors: counts,
             attention: attention::decide(&facts, now),
         })
     }
+}
+
+/// What is known about the engines.
+fn engine_facts(world: &World) -> Result<Vec<EngineFacts>, Fault> {
+    let facts = |host: Arc<Host>| {
+        let known = host.id.map(|id| world.store.get::<Engines>(&id)).transpose()?.flatten();
+        let status = host.health.status();
+        Ok(EngineFacts {
+            added: host.id.zip(known).map(|(id, known)| (id.to_string(), known.name.to_string())),
+            away: status.unreachable.map(|(since, _)| since),
+            egress_open: matches!(status.egress, Egress::Open(_)),
+            orphans: status.orphans,
+        })
+    };
+    world.all_hosts()?.into_iter().map(facts).collect()
 }
 
 /// What is known about an instance.
@@ -126,7 +149,7 @@ pub fn readiness(world: &World, now: Timestamp) -> Readiness {
     });
     let actors_ok = gave_up == 0 && stuck == 0;
     let clock = clock_check(world);
-    let engine = world.engine_health.status();
+    let engine = world.hosts.status();
     // The reason names programs and addresses of this machine: only the log has it.
     let error = match engine.egress {
         Egress::Restricted => None,
@@ -136,7 +159,7 @@ pub fn readiness(world: &World, now: Timestamp) -> Readiness {
     let egress = EgressCheck { ok: error.is_none(), error: error.map(str::to_owned) };
     let is_well = actors_ok && clock.ok && egress.ok && engine.unreachable.is_none();
     let status = match (&flush, is_well) {
-        _ if world.is_stopping() || !engine.checked => ReadyState::Starting,
+        _ if world.is_leaving() || !engine.checked => ReadyState::Starting,
         (Err(_), _) => ReadyState::Starting,
         (Ok(_), true) => ReadyState::Ready,
         (Ok(_), false) => ReadyState::Degraded,
@@ -174,7 +197,7 @@ pub fn clock_check(world: &World) -> ClockCheck {
 }
 
 /// The number of actors by kind, and those that are not well or were restarted.
-fn census(world: &World, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
+pub fn census(world: &World, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
     let mut kinds = BTreeMap::new();
     let mut troubled = Vec::new();
     world.registry.each(|health| {
@@ -201,6 +224,23 @@ fn census(world: &World, now: Timestamp) -> (Vec<ActorCount>, Vec<Actor>) {
         }
     });
     (kinds.into_values().collect(), troubled)
+}
+
+/// Adds the actors of another node.
+fn count(all: &mut Vec<ActorCount>, more: Vec<ActorCount>) {
+    for more in more {
+        match all.iter_mut().find(|known| known.kind == more.kind) {
+            Some(known) => {
+                known.running += more.running;
+                known.restarting += more.restarting;
+                known.gave_up += more.gave_up;
+                known.stuck += more.stuck;
+                known.messages += more.messages;
+                known.restarts += more.restarts;
+            }
+            None => all.push(more),
+        }
+    }
 }
 
 /// What `view` shows of these records.

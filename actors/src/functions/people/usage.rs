@@ -7,7 +7,7 @@ use crate::{
         hosting::image_builds::quotas::minutes,
         people::{
             organizations::Organizations,
-            usage::{Usage as StoredUsage, machine, promises, tier, usage},
+            usage::{Usage as StoredUsage, is_machine, promises, tier, usage},
         },
         world::World,
     },
@@ -44,7 +44,7 @@ impl Serves<GetLargestUsers> for Platform {
         let mut list = self.world.store.whole::<StoredUsage>(None);
         while let Some(page) = list.next_keys().await? {
             for id in page {
-                if id == machine() {
+                if is_machine(&self.world.store, id)? {
                     continue;
                 }
                 let used = self.used(id, p.quota, cx.now)?.unwrap_or_default();

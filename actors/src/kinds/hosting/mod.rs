@@ -5,7 +5,7 @@ pub mod backups;
 pub mod certificates;
 pub mod deployments;
 pub mod domains;
-pub mod engine_health;
+pub mod engines;
 pub mod image_builds;
 pub mod images;
 pub mod instances;

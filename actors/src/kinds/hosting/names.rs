@@ -53,6 +53,12 @@ pub fn of_instance(installation: &str, id: InstanceId) -> Labels {
     labels
 }
 
+/// The labels of a volume of an instance, with those of the instance.
+pub fn of_volume(mut of_instance: Labels, role: Role) -> Labels {
+    of_instance.insert(ROLE.into(), role.label().into());
+    of_instance
+}
+
 pub fn of_container(installation: &str, id: InstanceId, role: Role, generation: u32) -> Labels {
     let mut labels = of_instance(installation, id);
     labels.insert(ROLE.into(), role.label().into());

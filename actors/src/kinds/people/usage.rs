@@ -1,8 +1,12 @@
-//! What organizations use of their quotas, and what instances are promised of the machine.
+//! What organizations use of their quotas, and what instances are promised of [`machines`].
 //!
 //! Each change of a resource adds to the usage of its organization in the same transaction, and the store
 //! refuses it if a limit would be exceeded. So the usage is never wrong, also after a crash, and sixteen
 //! callers at once get no more than one by one.
+
+mod machines;
+
+pub use machines::{is_machine, machine, promises, to_promise};
 
 use super::{accounts::Accounts, organizations::Organizations};
 use crate::{
@@ -19,29 +23,20 @@ use crate::{
     },
 };
 use contract::{
-    Fault, Id, OrganizationId,
+    Fault, OrganizationId,
     authentication::Tier,
-    quotas::{Quota, QuotaUse, Unit},
+    quotas::{Quota, Unit},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Change, Merge};
-use ulid::Ulid;
 
 /// What counts changed since this version of the usage: a start counts everything again.
 const VERSION: u16 = 5;
 /// The key of [`VERSION`] beside those of the kinds' indexes.
 const COUNTED: &str = "usage";
 
-/// Stands for the machine: its usage is what all instances of all organizations together are promised.
-pub fn machine() -> OrganizationId {
-    OrganizationId::of(Ulid(0))
-}
-
-/// What is promised of the machine.
-const OF_MACHINE: [Quota; 2] = [Quota::InstanceMemory, Quota::InstanceCpus];
-
-/// What one organization uses, or what is promised of the [`machine`].
+/// What one organization uses, or what is promised of a [`machine`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     pub uses: Uses,
@@ -138,13 +133,14 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
     (after, takes): (Option<&R::State>, Uses),
     limits: LimitsCount,
 ) -> Result<Change, Fault> {
-    if took == takes {
+    let (of_before, of_after) = (before.and_then(R::engine), after.and_then(R::engine));
+    if took == takes && of_before == of_after {
         return Ok(Change::new());
     }
     // What an instance had before it was deleted was promised once, and its owner can free nothing of it.
-    let comes_back = before.is_some() && took.only(&OF_MACHINE).is_empty();
+    let comes_back = before.is_some() && took.only(&machines::OF_MACHINE).is_empty();
     let counts = if comes_back { LimitsCount::No } else { limits };
-    let mut change = promised(world, &took, &takes, counts);
+    let mut change = machines::promised(world, (of_before, &took), (of_after, &takes), counts);
     let of = |state: Option<&R::State>, uses: &Uses| match state.filter(|_| !uses.is_empty()) {
         Some(state) => R::organization(id, state, &world.store),
         None => Ok(None),
@@ -171,42 +167,6 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
         }
     }
     Ok(change)
-}
-
-/// The change of what is promised of the machine. Before the engine has told what its machine has, nothing is
-/// refused.
-fn promised(world: &World, took: &Uses, takes: &Uses, limits: LimitsCount) -> Change {
-    let (adds, takes) = (takes.only(&OF_MACHINE), took.only(&OF_MACHINE));
-    if adds == takes {
-        return Change::new();
-    }
-    let quotas = to_promise(world).filter(|_| limits == LimitsCount::Yes);
-    let limits = quotas.map(|quotas| Limits { tier: None, quotas });
-    Change::new().merge::<Usage>(&machine(), UsageDelta { adds, takes, limits })
-}
-
-/// What may be promised of the machine. `None`: the engine has not told yet what its machine has.
-fn to_promise(world: &World) -> Option<BTreeMap<Quota, u64>> {
-    let about = world.engine_health.status().about?;
-    let overcommit = world.ports.site.overcommit;
-    let times = |amount: f64, times: f64| (amount * times) as u64;
-    let memory = times(about.memory as f64, overcommit.memory);
-    let cpus = times(f64::from(about.cpus) * 1000.0, overcommit.cpus);
-    let most = [(Quota::InstanceMemory, memory), (Quota::InstanceCpus, cpus)];
-    // An engine that does not tell has none.
-    Some(most.into_iter().filter(|(_, most)| *most > 0).collect())
-}
-
-/// What is promised of the machine, and what may be.
-pub fn promises(world: &World) -> Result<Vec<QuotaUse>, Fault> {
-    let (used, most) = (usage(&world.store, machine())?, to_promise(world));
-    let of = |quota: Quota| QuotaUse {
-        quota,
-        unit: quota.unit(),
-        used: used.of(quota),
-        limit: most.as_ref().and_then(|most| most.get(&quota).copied()),
-    };
-    Ok(OF_MACHINE.map(of).into())
 }
 
 fn limits_of(world: &World, organization: OrganizationId) -> Result<Limits, Fault> {
@@ -330,7 +290,7 @@ impl KindVisitor for Counting<'_> {
             if let Some(organization) = <R as Row>::organization(&id, &kept.state, self.store)? {
                 self.add(organization, &uses);
             }
-            self.add(machine(), &uses.only(&OF_MACHINE));
+            self.add(machine(R::engine(&kept.state)), &uses.only(&machines::OF_MACHINE));
         }
         Ok(())
     }

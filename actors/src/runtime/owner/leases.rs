@@ -39,9 +39,12 @@ impl<R: Resource> Owner<R> {
     /// Another writer changed the record. The work under way goes on if the record asks for the same.
     pub(super) fn follow(&mut self, before: Record<R>, ctx: &mut Context<Self>) {
         let work = |record: &Record<R>| record.as_deref().and_then(|stored| Kept::work(stored));
+        let begun_anew = |record: &Record<R>| record.as_ref().map(|stored| stored.begun_anew);
         let is_same = match (work(&before), work(&self.record)) {
-            (Some(before), Some(after)) => before.is_same(&after),
-            (before, after) => before.is_none() && after.is_none(),
+            (Some(was), Some(is)) => {
+                was.is_same(&is) && begun_anew(&before) == begun_anew(&self.record)
+            }
+            (was, is) => was.is_none() && is.is_none(),
         };
         match self.lease {
             Some(lease) if lease.is_shared() && self.acts() => {

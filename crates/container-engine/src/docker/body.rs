@@ -5,7 +5,7 @@ use bollard::models::{
     ContainerCreateBody, EndpointSettings, HealthConfig, HostConfig, HostConfigLogConfig, Mount,
     MountType, NetworkingConfig, PortBinding, RestartPolicy, RestartPolicyNameEnum,
 };
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 /// Scratch folders hold sockets and small files. They count as memory of the container.
 const SCRATCH: &str = "rw,noexec,nosuid,size=64m";
@@ -23,7 +23,8 @@ const CPU_SHARES: u32 = 32;
 /// The smallest weight.
 pub(super) const LEAST_CPU_SHARES: i64 = 2;
 
-pub(super) fn of(spec: &ContainerSpec) -> ContainerCreateBody {
+/// `publishes_at` is the address of the machine for the port of the container.
+pub(super) fn of(spec: &ContainerSpec, publishes_at: IpAddr) -> ContainerCreateBody {
     let mut labels = map(&spec.labels);
     labels.insert(ContainerSpec::HASH_LABEL.to_owned(), spec.hash());
     let endpoint = EndpointSettings { aliases: Some(vec![spec.alias.clone()]), ..<_>::default() };
@@ -36,7 +37,7 @@ pub(super) fn of(spec: &ContainerSpec) -> ContainerCreateBody {
         exposed_ports: spec.port.map(|port| vec![format!("{port}/tcp")]),
         healthcheck: Some(health(spec.health.as_ref())),
         stop_timeout: Some(whole_seconds(spec.grace)),
-        host_config: Some(host(spec)),
+        host_config: Some(host(spec, publishes_at)),
         networking_config: Some(NetworkingConfig {
             endpoints_config: Some(HashMap::from([(spec.network.clone(), endpoint)])),
         }),
@@ -44,14 +45,14 @@ pub(super) fn of(spec: &ContainerSpec) -> ContainerCreateBody {
     }
 }
 
-fn host(spec: &ContainerSpec) -> HostConfig {
+fn host(spec: &ContainerSpec, publishes_at: IpAddr) -> HostConfig {
     let memory = signed(spec.limits.memory);
     HostConfig {
         network_mode: Some(spec.network.clone()),
         port_bindings: spec.port.map(|port| {
             // The daemon chooses the port at every start.
             let here = PortBinding {
-                host_ip: Some("127.0.0.1".to_owned()),
+                host_ip: Some(publishes_at.to_string()),
                 host_port: Some(String::new()),
             };
             HashMap::from([(format!("{port}/tcp"), Some(vec![here]))])

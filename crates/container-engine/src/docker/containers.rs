@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const CHOICES: u32 = 8;
 
 pub(super) async fn find(daemon: &Daemon, name: &str) -> Result<Option<Container>, EngineError> {
-    Ok(inspect(daemon, name).await?.map(view::container))
+    Ok(inspect(daemon, name).await?.map(|found| view::container(found, daemon.publishes_at)))
 }
 
 pub(super) async fn inspect(
@@ -53,7 +53,7 @@ pub(super) async fn ensure(
             continue;
         };
         let networks = found.network_settings.as_ref().and_then(|all| all.networks.clone());
-        let container = view::container(found);
+        let container = view::container(found, daemon.publishes_at);
         let is_same = container.spec_hash() == Some(spec.hash().as_str());
         match container.phase {
             // The container is being removed.
@@ -114,7 +114,7 @@ async fn create(daemon: &Daemon, spec: &ContainerSpec) -> Result<Creation, Engin
             .map_err(|failure| failure.about(format_args!("volume {volume}")))?;
     }
     let options = CreateContainerOptionsBuilder::default().name(&spec.name).build();
-    let body = body::of(spec);
+    let body = body::of(spec, daemon.publishes_at);
     let answer = daemon
         .ask(CHANGE, |client| async move { client.create_container(Some(options), body).await })
         .await;

@@ -1,12 +1,14 @@
 //! The connection to the daemon: made on first use, and again after it was lost.
 
-use super::errors::DaemonFailure;
-use crate::EngineError;
+use super::{errors::DaemonFailure, tls::Encrypted};
+use crate::{Certificates, EngineError};
 use bollard::{API_DEFAULT_VERSION, BollardRequest, errors::Error};
+use futures_core::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
 use std::{
     env,
     future::Future,
+    net::{IpAddr, Ipv4Addr},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -29,8 +31,28 @@ const LOCAL: &str = "unix:///var/run/docker.sock";
 /// The client of the daemon. Copies share the connection.
 #[derive(Clone)]
 pub(super) struct Daemon {
-    address: Arc<str>,
+    way: Way,
+    /// The address of the daemon's machine on which the ports of containers are published.
+    pub publishes_at: IpAddr,
     client: Arc<Mutex<Option<bollard::Docker>>>,
+    /// Who says whether this is the right engine.
+    recognizes: Option<Arc<dyn Recognizes>>,
+}
+
+/// How the daemon is reached.
+#[derive(Clone)]
+enum Way {
+    /// `unix:///path`.
+    Socket(Arc<str>),
+    /// `tcp://host:port`, which anybody may read and change on the way.
+    Plain(Arc<str>),
+    Encrypted(Arc<Encrypted>),
+}
+
+/// Says whether an engine is the one that the program means. Each new connection is asked for.
+pub trait Recognizes: Send + Sync {
+    /// `id` is what the engine calls itself; it keeps that as long as it keeps its data. The error says what to do.
+    fn recognizes(&self, id: String) -> BoxFuture<'_, Result<(), String>>;
 }
 
 impl Daemon {
@@ -50,10 +72,25 @@ impl Daemon {
         }
         if is_tcp && env::var("DOCKER_TLS_VERIFY").is_ok_and(|verify| !verify.is_empty()) {
             return Err(EngineError::Refused(format!(
-                "{address} is to be reached by TLS, which is not spoken here; use a local socket"
+                "{address} is to be reached by TLS: use a local socket, or add it as an engine of its own"
             )));
         }
-        Ok(Daemon { address: address.into(), client: Arc::default() })
+        let way = if is_tcp { Way::Plain } else { Way::Socket };
+        Ok(Daemon::by(way(address.into()), Ipv4Addr::LOCALHOST.into()))
+    }
+
+    /// The daemon at `host:port` over TLS, which publishes ports at this address.
+    pub fn by_tls(
+        address: &str,
+        certificates: &Certificates,
+        publishes_at: IpAddr,
+    ) -> Result<Daemon, EngineError> {
+        let way = Encrypted::new(address, certificates).map_err(EngineError::Refused)?;
+        Ok(Daemon::by(Way::Encrypted(Arc::new(way)), publishes_at))
+    }
+
+    fn by(way: Way, publishes_at: IpAddr) -> Daemon {
+        Daemon { way, publishes_at, client: Arc::default(), recognizes: None }
     }
 
     /// The client, after it negotiated an API version with the daemon.
@@ -62,17 +99,32 @@ impl Daemon {
         if let Some(client) = known {
             return Ok(client);
         }
-        let client = if self.address.starts_with("unix://") {
-            bollard::Docker::connect_with_unix(&self.address, LONGEST_SECONDS, API_DEFAULT_VERSION)
-        } else {
-            bollard::Docker::connect_with_http(&self.address, LONGEST_SECONDS, API_DEFAULT_VERSION)
+        let (longest, version) = (LONGEST_SECONDS, API_DEFAULT_VERSION);
+        let client = match &self.way {
+            Way::Socket(address) => bollard::Docker::connect_with_unix(address, longest, version),
+            Way::Plain(address) => bollard::Docker::connect_with_http(address, longest, version),
+            Way::Encrypted(way) => way.client(longest, version),
         }?;
         let client = client.with_request_modifier(url_safe_login);
         let client = timeout(LOOK, client.negotiate_version())
             .await
             .map_err(|_| DaemonFailure::late(LOOK))??;
+        if let Some(recognizes) = &self.recognizes {
+            let info =
+                timeout(LOOK, client.info()).await.map_err(|_| DaemonFailure::late(LOOK))??;
+            let id = info.id.unwrap_or_default();
+            let recognized = timeout(LOOK, recognizes.recognizes(id)).await;
+            recognized
+                .map_err(|_| DaemonFailure::late(LOOK))?
+                .map_err(DaemonFailure::Unreachable)?;
+        }
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
         Ok(client)
+    }
+
+    /// Uses only an engine that is recognized.
+    pub fn recognized_by(&mut self, recognizes: Arc<dyn Recognizes>) {
+        self.recognizes = Some(recognizes);
     }
 
     /// Sends a request and reads its whole answer.

@@ -136,7 +136,7 @@ fn writer(mut found: ContainerSummary) -> Writer {
     let mounts = found.mounts.take().unwrap_or_default();
     // Only volumes have a name.
     let volumes = mounts.into_iter().filter_map(|mount| mount.name).collect();
-    Writer { name: view::summary(found).name, bytes, volumes }
+    Writer { name: view::name(&found), bytes, volumes }
 }
 
 /// The daemon leaves zeros out, and says -1 if it does not know.

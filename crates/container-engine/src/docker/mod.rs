@@ -9,21 +9,27 @@ mod disk_use;
 mod errors;
 mod events;
 mod exec;
+mod fingerprint;
 mod helpers;
+mod image_archives;
 mod images;
 mod isolated;
 mod lines;
 mod logs;
 mod objects;
+mod pipes;
 mod produce;
 mod reference;
+mod tls;
 mod usage;
 mod view;
+mod volumes;
 mod walls;
 
 use crate::{
-    About, BuildEvent, BuildSpec, Container, ContainerSpec, DiskUse, Engine, EngineError, Event,
-    Exec, Image, Inventory, Labels, LogLine, LogQuery, Output, Peers, RegistryLogin, Usage,
+    About, Archive, BuildEvent, BuildSpec, Certificates, Container, ContainerSpec, DiskUse, Engine,
+    EngineError, Event, Exec, Image, Inventory, Labels, LogLine, LogQuery, Output, Peers,
+    RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -31,7 +37,7 @@ use contract::Timestamp;
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
 use helpers::{Helpers, in_use::InUse};
-use std::{io, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 use walls::Walls;
 
 /// A Docker daemon. Requires a tokio runtime.
@@ -49,6 +55,7 @@ pub struct Docker {
 }
 
 pub use context::context;
+pub use daemon::Recognizes;
 
 /// The default of [`Docker::with_builder_base`].
 pub const BUILDER_BASE: &str = "debian:forky-slim";
@@ -60,15 +67,39 @@ impl Docker {
     ///
     /// An invalid address is [`EngineError::Refused`].
     pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {
-        let daemon = Daemon::at(address)?;
-        Ok(Docker {
+        Daemon::at(address).map(Docker::over)
+    }
+
+    /// The daemon at `host:port` over TLS. Its containers are reached at `publishes_at`, an address of its
+    /// machine. Like [`Docker::connect`], but that certificates of which nothing can be made are
+    /// [`EngineError::Refused`].
+    pub fn connect_by_tls(
+        address: &str,
+        certificates: &Certificates,
+        publishes_at: IpAddr,
+    ) -> Result<Docker, EngineError> {
+        Daemon::by_tls(address, certificates, publishes_at).map(Docker::over)
+    }
+
+    fn over(daemon: Daemon) -> Docker {
+        Docker {
             networks: tokio::sync::Mutex::default(),
             measuring: tokio::sync::Mutex::default(),
             helpers: Helpers::new(daemon.clone(), BUILDER_BASE),
             daemon,
             disks: InUse::default(),
             walls: None,
-        })
+        }
+    }
+}
+
+impl Docker {
+    /// Uses only an engine that is recognized: any other one counts as unreachable.
+    #[must_use]
+    pub fn recognized_by(mut self, recognizes: Arc<dyn Recognizes>) -> Docker {
+        self.daemon.recognized_by(recognizes);
+        self.helpers.daemon = self.daemon.clone();
+        self
     }
 }
 
@@ -82,7 +113,8 @@ impl Engine for Docker {
         let (info, api) = info.await.map_err(|failure| failure.about("engine"))?;
         let memory = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
         let cpus = info.ncpu.and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or_default();
-        Ok(About { version: info.server_version.unwrap_or_default(), api, memory, cpus })
+        let (id, version) = (info.id.unwrap_or_default(), info.server_version.unwrap_or_default());
+        Ok(About { id, version, api, memory, cpus })
     }
 
     async fn inventory(&self, labels: &Labels) -> Result<Inventory, EngineError> {
@@ -118,6 +150,14 @@ impl Engine for Docker {
 
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         objects::remove_volume(&self.daemon, name).await
+    }
+
+    async fn read_volume(&self, name: &str) -> Result<Archive, EngineError> {
+        volumes::read(self, name).await
+    }
+
+    async fn write_volume(&self, name: &str, archive: Archive) -> Result<(), EngineError> {
+        volumes::write(self, name, archive).await
     }
 
     async fn ensure_container(&self, spec: &ContainerSpec) -> Result<Container, EngineError> {
@@ -195,6 +235,14 @@ impl Engine for Docker {
             Some(isolation) => Ok(isolated::build(self, spec, isolation, context)),
             None => build::build(&self.daemon, spec, build::Network::None, context).await,
         }
+    }
+
+    async fn save_image(&self, reference: &str) -> Result<Archive, EngineError> {
+        Ok(image_archives::save(&self.daemon, reference))
+    }
+
+    async fn load_image(&self, archive: Archive) -> Result<(), EngineError> {
+        image_archives::load(&self.daemon, archive).await
     }
 
     async fn tag(&self, reference: &str, repository: &str, tag: &str) -> Result<(), EngineError> {

@@ -205,7 +205,7 @@ pub(super) async fn containers(
         .ask(LOOK, |client| async move { client.list_containers(Some(options)).await })
         .await
         .map_err(|failure| failure.about("list of containers"))?;
-    Ok(found.into_iter().map(view::summary).collect())
+    Ok(found.into_iter().map(|found| view::summary(found, daemon.publishes_at)).collect())
 }
 
 /// The volumes with these labels.

@@ -22,7 +22,9 @@ pub(super) async fn usage(daemon: &Daemon, name: &str) -> Result<Option<Usage>, 
     };
     // Inspected afterwards: if the container was restarted in between, the sample is of the run
     // before.
-    let container = containers::inspect(daemon, name).await?.map(view::container);
+    let container = containers::inspect(daemon, name)
+        .await?
+        .map(|found| view::container(found, daemon.publishes_at));
     let Some(container) = container.filter(crate::Container::is_running) else { return Ok(None) };
     Ok(container.started_at.and_then(|started_at| usage_of(&stats, started_at)))
 }

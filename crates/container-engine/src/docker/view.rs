@@ -6,15 +6,14 @@ use bollard::models::{
     ContainerSummaryStateEnum, HealthStatusEnum, PortMap,
 };
 use contract::Timestamp;
-use std::collections::HashMap;
+use std::{collections::HashMap, net::IpAddr};
 
-/// The address on which our ports are published.
-const HERE: &str = "127.0.0.1";
 /// Stands for a time that the daemon does not report, though it should.
 const UNKNOWN: Timestamp = Timestamp::from_millis(0);
 
 /// Reads an inspection, which contains everything that the daemon knows.
-pub(super) fn container(found: ContainerInspectResponse) -> Container {
+/// `publishes_at` is the address on which our ports are published.
+pub(super) fn container(found: ContainerInspectResponse, publishes_at: IpAddr) -> Container {
     let state = found.state.unwrap_or_default();
     let phase = phase(&state);
     let ports = found.network_settings.and_then(|network| network.ports).unwrap_or_default();
@@ -27,7 +26,7 @@ pub(super) fn container(found: ContainerInspectResponse) -> Container {
         phase,
         // After the end, the daemon reports the last health or none.
         health: state.health.and_then(|h| health(h.status?)).filter(|_| is_running),
-        port: published(&ports).filter(|_| is_running),
+        port: published(&ports, publishes_at).filter(|_| is_running),
         created_at: found.created.as_deref().and_then(moment).unwrap_or(UNKNOWN),
         started_at: state.started_at.as_deref().and_then(moment),
     }
@@ -57,14 +56,19 @@ fn health(status: HealthStatusEnum) -> Option<Health> {
     }
 }
 
-fn published(ports: &PortMap) -> Option<u16> {
+fn published(ports: &PortMap, at: IpAddr) -> Option<u16> {
     let bindings = ports.values().flatten().flatten();
-    let mut here = bindings.filter(|binding| binding.host_ip.as_deref() == Some(HERE));
+    let mut here = bindings.filter(|binding| is_at(binding.host_ip.as_deref(), at));
     here.find_map(|binding| binding.host_port.as_deref()?.parse().ok())
 }
 
+fn is_at(text: Option<&str>, address: IpAddr) -> bool {
+    text.and_then(|text| text.parse::<IpAddr>().ok()) == Some(address)
+}
+
 /// Reads an entry of a list, where health and exit code are words in a sentence.
-pub(super) fn summary(found: ContainerSummary) -> Container {
+pub(super) fn summary(found: ContainerSummary, publishes_at: IpAddr) -> Container {
+    let name = name(&found);
     let status = found.status.unwrap_or_default();
     let phase = match found.state {
         Some(ContainerSummaryStateEnum::CREATED) => Phase::Created,
@@ -76,9 +80,10 @@ pub(super) fn summary(found: ContainerSummary) -> Container {
         }
         _ => Phase::Between,
     };
-    let mut here = found.ports.iter().flatten().filter(|port| port.ip.as_deref() == Some(HERE));
+    let ports = found.ports.iter().flatten();
+    let mut here = ports.filter(|port| is_at(port.ip.as_deref(), publishes_at));
     Container {
-        name: found.names.iter().flatten().next().map(|name| bare(name)).unwrap_or_default(),
+        name,
         id: found.id.unwrap_or_default(),
         labels: labels(found.labels),
         image: found.image_id.unwrap_or_default(),
@@ -89,6 +94,11 @@ pub(super) fn summary(found: ContainerSummary) -> Container {
         created_at: Timestamp::from_millis(found.created.unwrap_or(0).saturating_mul(1000)),
         started_at: None,
     }
+}
+
+/// The name of a container in a list.
+pub(super) fn name(found: &ContainerSummary) -> String {
+    found.names.iter().flatten().next().map(|name| bare(name)).unwrap_or_default()
 }
 
 /// From `Exited (137) 5 minutes ago`.

@@ -9,15 +9,15 @@ use super::{
     streams::{self, Play},
 };
 use crate::{
-    About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, DiskUse, Engine, EngineError,
-    Event, Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output, Peers,
-    RegistryLogin, Usage,
+    About, Archive, BuildEvent, BuildSpec, Built, Container, ContainerSpec, DiskUse, Engine,
+    EngineError, Event, Exec, Image, Inventory, LabelledObject, Labels, LogLine, LogQuery, Output,
+    Peers, RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::Timestamp;
 use futures_core::stream::BoxStream;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use std::{collections::BTreeMap, io, time::Duration};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -25,8 +25,8 @@ use tokio::sync::mpsc::unbounded_channel;
 impl Engine for Fake {
     async fn about(&self) -> Result<About, EngineError> {
         self.perform(Operation::About, |_| {
-            let (version, api) = ("fake".to_owned(), "1.41".to_owned());
-            Ok(About { version, api, memory: 1 << 50, cpus: 1 << 20 })
+            let [id, version, api] = ["fake", "fake", "1.41"].map(str::to_owned);
+            Ok(About { id, version, api, memory: 1 << 50, cpus: 1 << 20 })
         })
         .await
     }
@@ -68,6 +68,17 @@ impl Engine for Fake {
 
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         self.perform(Operation::RemoveVolume, |model| model.remove_volume(name)).await
+    }
+
+    async fn read_volume(&self, name: &str) -> Result<Archive, EngineError> {
+        let archive = self.perform(Operation::ReadVolume, |model| model.read_volume(name)).await?;
+        Ok(stream::iter([Ok(archive)]).boxed())
+    }
+
+    async fn write_volume(&self, name: &str, archive: Archive) -> Result<(), EngineError> {
+        let archive: Vec<Bytes> = archive.try_collect().await?;
+        let archive = archive.concat();
+        self.perform(Operation::WriteVolume, |model| model.write_volume(name, &archive)).await
     }
 
     async fn ensure_container(&self, spec: &ContainerSpec) -> Result<Container, EngineError> {
@@ -176,6 +187,17 @@ impl Engine for Fake {
             Ok(streams::at_once(build(model, BuildCall { spec, context: archive })))
         })
         .await
+    }
+
+    async fn save_image(&self, reference: &str) -> Result<Archive, EngineError> {
+        let archive =
+            self.perform(Operation::SaveImage, |model| model.save_image(reference)).await?;
+        Ok(stream::iter([Ok(archive)]).boxed())
+    }
+
+    async fn load_image(&self, archive: Archive) -> Result<(), EngineError> {
+        let archive: Vec<Bytes> = archive.try_collect().await?;
+        self.perform(Operation::LoadImage, |model| model.load_image(&archive.concat())).await
     }
 
     async fn tag(&self, reference: &str, repository: &str, tag: &str) -> Result<(), EngineError> {

@@ -6,6 +6,7 @@ mod injection;
 mod model;
 mod script;
 mod streams;
+mod volumes;
 
 pub use injection::{Hold, InjectedFault, Operation, Times};
 pub use script::{

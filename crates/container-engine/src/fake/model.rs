@@ -190,20 +190,6 @@ impl Model {
         }
     }
 
-    /// Adds an empty volume.
-    pub fn insert_volume(&mut self, name: &str, labels: Labels) {
-        self.volumes.insert(name.to_owned(), Vol { labels, bytes: 0 });
-    }
-
-    pub fn remove_volume(&mut self, name: &str) -> Result<(), EngineError> {
-        let mut mounts = self.containers.values().filter_map(|made| made.spec.as_ref());
-        if mounts.any(|spec| spec.mounts.iter().any(|mount| mount.volume == name)) {
-            return Err(EngineError::Refused(format!("the volume {name} is in use")));
-        }
-        self.volumes.remove(name);
-        Ok(())
-    }
-
     pub fn ensure_container(&mut self, spec: &ContainerSpec) -> Result<Container, EngineError> {
         let name = &spec.name;
         let conflict = |what: &str| EngineError::Conflict(format!("the container {name} {what}"));

@@ -100,7 +100,7 @@ fn helper(image_of: &str, network: &str, command: &[&str]) -> String {
 
 fn walled(real: &Real, labels: &Labels) -> Docker {
     let docker = Docker::connect(None).unwrap().with_builder_base(real.builder_base());
-    docker.with_walls(labels.clone(), closed())
+    docker.with_walls(labels.clone(), closed(), None)
 }
 
 /// The table with the rules of a walled network.
@@ -262,7 +262,7 @@ fn what_keeps_the_walls_from_rising_is_said_to_whoever_needs_them() {
 async fn said(real: &Real) {
     let (bench, labels) = (real.bench(), real.bench().labels());
     let nowhere = Docker::connect(None).unwrap().with_builder_base("127.0.0.1:1/nobody:1");
-    let docker = nowhere.with_walls(labels.clone(), closed());
+    let docker = nowhere.with_walls(labels.clone(), closed(), None);
     let (raised, network) = (docker.raise_walls(&Peers::default()).await, bench.name("walled"));
     let ensured = docker.ensure_network(&network, &labels).await;
     for failed in [raised, ensured] {

@@ -59,11 +59,13 @@ pub(super) fn text(name: &str, type_name: &str, schema: &Value) -> String {
 fn by_type(type_name: &str) -> Option<&'static str> {
     Some(match type_name {
         "AccessToken" => "ghp_0123456789",
+        "CertificatePem" => "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
         "Channel" => "production",
         "CountryCode" => "DE",
         "CronExpression" => "30 3 * * *",
         "Currency" => "EUR",
         "Description" => "The app of our shop",
+        "EngineAddress" => "10.0.0.21:2376",
         "FileData" => "dG9rZW4=",
         "FileName" => "app-release.apk",
         "FirebaseAppId" => "1:1234567890:android:0123abcd",
@@ -78,6 +80,8 @@ fn by_type(type_name: &str) -> Option<&'static str> {
         "Name" | "NewName" => "Shop",
         "Notes" => "Fixes a crash at the start.",
         "PlanCode" => "PLN_monthly",
+        "PrivateAddress" => "10.0.0.21",
+        "PrivateKeyPem" => "-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----",
         "Reason" => "1.4.1 has a known weakness",
         "RefPattern" => "refs/heads/main",
         "RepositoryName" => "acme/app",

@@ -106,4 +106,53 @@ texts! {
         let good = text.split(' ').count() == 5 && text.split(' ').all(|f| !f.is_empty() && field(f));
         if good && text.len() <= 100 { Ok(text.to_owned()) } else { Err("must be five fields such as 30 3 * * *: minute, hour, day, month, day of the week".into()) }
     };
+
+    /// Where the Docker API of a machine is: a host and a port, such as `10.0.0.21:2376`.
+    EngineAddress,
+    schema: {"type": "string", "pattern": "^(\\[[0-9a-f:.]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$", "maxLength": 260},
+    rule: |text| {
+        let (host, port) = text.rsplit_once(':').unwrap_or_default();
+        let label = |l: &str| !l.is_empty() && l.len() <= 63 && !l.starts_with('-') && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(inner) => inner.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => host.len() <= 253 && host.split('.').all(label),
+        };
+        let port = port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0);
+        if host && port { Ok(text.to_owned()) } else { Err("must be the host and the port of a Docker engine, such as 10.0.0.21:2376".into()) }
+    };
+
+    /// An address of a private network, such as `10.0.0.21`.
+    PrivateAddress,
+    schema: {"type": "string", "maxLength": 45},
+    rule: |text| match text.parse::<std::net::IpAddr>() {
+        Ok(address) if is_private(address) => Ok(address.to_string()),
+        _ => Err("must be an address of a private network, such as 10.0.0.21: others would reach the servers of instances at a public one".into()),
+    };
+
+    /// Certificates in PEM, at most 64 KiB.
+    CertificatePem,
+    schema: {"type": "string", "pattern": "^-----BEGIN CERTIFICATE-----", "maxLength": 65536},
+    rule: |text| {
+        let text = text.trim_start();
+        if text.starts_with("-----BEGIN CERTIFICATE-----") && text.len() <= 65_536 { Ok(text.to_owned()) } else { Err("must be a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----".into()) }
+    };
+}
+
+/// Whether only machines of one network, or only this one, reach the address (RFC 1918, 6598 and 4193).
+fn is_private(address: std::net::IpAddr) -> bool {
+    match address {
+        std::net::IpAddr::V4(v4) => {
+            let is_shared = v4.octets()[0] == 100 && v4.octets()[1] & 0xc0 == 64;
+            v4.is_private() || v4.is_loopback() || is_shared
+        }
+        std::net::IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local(),
+    }
+}
+
+impl PrivateAddress {
+    /// The address.
+    pub fn ip(&self) -> std::net::IpAddr {
+        // The rule has parsed the text.
+        self.as_str().parse().unwrap_or(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
+    }
 }

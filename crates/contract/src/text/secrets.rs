@@ -58,4 +58,13 @@ secrets! {
         let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
         if good && !text.is_empty() && text.len() <= 349_528 { Ok(text.to_owned()) } else { Err("must be a file of at most 256 KiB in base64".into()) }
     };
+
+    /// A private key in PEM, at most 16 KiB.
+    PrivateKeyPem,
+    schema: {"type": "string", "pattern": "^-----BEGIN [A-Z ]*PRIVATE KEY-----", "maxLength": 16384},
+    rule: |text| {
+        let first = text.trim_start().lines().next().unwrap_or_default().trim_end();
+        let good = first.starts_with("-----BEGIN ") && first.ends_with("PRIVATE KEY-----");
+        if good && text.len() <= 16_384 { Ok(text.trim_start().to_owned()) } else { Err("must be a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----".into()) }
+    };
 }

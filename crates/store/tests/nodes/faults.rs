@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 use store::{Change, Store, StoreError};
-use test_support::postgres::Server;
+use test_support::postgres::{Pooler, Server};
 
 /// How long something may take on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -42,6 +42,42 @@ fn connections_that_end_lose_nothing_and_write_nothing_twice() {
         });
         let acknowledged =
             write_while(&nodes, move || begun.elapsed() < Duration::from_secs(6)).await;
+        let _server = ending.await.unwrap();
+        assert_whole(&nodes, &acknowledged).await;
+    });
+}
+
+/// Between nodes and the database is a PgBouncer, which gives each transaction any of its connections. Some of them end.
+#[test]
+fn a_pooler_of_transactions_loses_nothing_and_lets_a_node_act() {
+    if test_support::postgres::shared("nodes").is_none() {
+        return;
+    }
+    let server = Server::start();
+    let Some(pooler) = Pooler::before(&server, "a_pooler_of_transactions") else { return };
+    let address = pooler.address("svc");
+    run(async {
+        let nodes = [node(&address).store, node(&address).store];
+        until("both act", || {
+            let acts = nodes.each_ref().map(|store| {
+                (0..64).filter(|n| store.lease(&format!("shard {n}")).is_some()).count()
+            });
+            acts.iter().all(|count| *count > 0) && acts.iter().sum::<usize>() == 64
+        })
+        .await;
+        let begun = Instant::now();
+        let ending = tokio::task::spawn_blocking(move || {
+            let mut ended = 0;
+            while begun.elapsed() < Duration::from_secs(5) {
+                std::thread::sleep(Duration::from_millis(150));
+                let those = server.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'svc' and pid <> pg_backend_pid() order by random() limit 2");
+                ended += those.lines().count();
+            }
+            assert!(ended > 10, "only {ended} connections were ended");
+            server
+        });
+        let acknowledged =
+            write_while(&nodes, move || begun.elapsed() < Duration::from_secs(5)).await;
         let _server = ending.await.unwrap();
         assert_whole(&nodes, &acknowledged).await;
     });

@@ -96,9 +96,10 @@ fn answer_all(stream: TcpStream, stop: &AtomicBool) {
 fn switches_under_load_fail_no_request() {
     let mut live = Server::start();
     let proxy = &Proxy::with(Limits::default(), &[live.address]);
-    let (is_over, answered) = (&AtomicBool::new(false), &AtomicUsize::new(0));
+    let (is_over, answered) = (&AtomicBool::new(false), &[const { AtomicUsize::new(0) }; 8]);
+    let counts = || answered.each_ref().map(|count| count.load(Relaxed));
     thread::scope(|threads| {
-        for _ in 0..8 {
+        for answered in answered {
             threads.spawn(move || {
                 let mut client = proxy.connect();
                 while !is_over.load(Relaxed) {
@@ -116,13 +117,18 @@ fn switches_under_load_fail_no_request() {
             thread::sleep(Duration::from_millis(50));
             let next = Server::start();
             *proxy.to.lock().unwrap() = vec![next.address];
-            // Lets requests arrive that were already on their way to the old server.
-            thread::sleep(Duration::from_millis(50));
+            // A client's request may be on its way to the old server. The one after it goes to the next.
+            let (before, begun) = (counts(), Instant::now());
+            let is_switched =
+                || counts().iter().zip(before).all(|(now, before)| *now >= before + 2);
+            while !is_switched() && begun.elapsed() < WITHIN {
+                thread::sleep(Duration::from_millis(1));
+            }
             live.stops.store(true, Relaxed);
             live = next;
         }
         is_over.store(true, Relaxed);
     });
     live.stops.store(true, Relaxed);
-    assert!(answered.load(Relaxed) > 100);
+    assert!(counts().iter().sum::<usize>() > 100);
 }

@@ -38,7 +38,7 @@ impl Serves<CreateCheckout> for Platform {
             Some(problem) if !problem.unreachable => Fault::Refused(problem.text.clone()),
             _ => unreachable(&state),
         })?;
-        cx.keep(&opened, false);
+        cx.keep(&opened, false).await;
         Ok(opened)
     }
 }

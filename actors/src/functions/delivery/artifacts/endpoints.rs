@@ -21,6 +21,7 @@ use crate::{
         people::apps::App,
         world::World,
     },
+    ports::binaries::Staged,
     runtime::resource::Input,
 };
 use contract::{
@@ -120,7 +121,7 @@ async fn find_upload(
                 let until = cx.now + platform.settings.upload_lifetime;
                 let renewed = platform.world.to::<Artifacts>(*id).ask(Command::Renew(until)).await;
                 if let Ok(upload) = renewed {
-                    let offset = durable_offset(&platform.world, *id, upload.offset).await?;
+                    let offset = durable_offset(&platform.world, *id, &upload.staged).await?;
                     return Ok(Some(upload_url(platform, *id, offset, until)));
                 }
             }
@@ -130,14 +131,16 @@ async fn find_upload(
     Ok(None)
 }
 
-/// How many bytes are durable: the smaller of the recorded offset and the size of the file.
-/// After a crash the file may be shorter or longer than the record says.
-pub async fn durable_offset(world: &World, id: ArtifactId, recorded: u64) -> Result<u64, Fault> {
-    let staged = world.ports.binaries.staged(id).await.map_err(|e| {
+/// How many bytes are durable.
+pub async fn durable_offset(
+    world: &World,
+    id: ArtifactId,
+    recorded: &Staged,
+) -> Result<u64, Fault> {
+    world.ports.binaries.staged(id, recorded).await.map_err(|e| {
         tracing::error!(error = %e, %id, "the size of the staged bytes cannot be read");
         Fault::Unavailable("the upload's disk")
-    })?;
-    Ok(recorded.min(staged.unwrap_or(0)))
+    })
 }
 
 fn upload_url(
@@ -270,7 +273,7 @@ impl Serves<FinalizeArtifact> for Platform {
         FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
     ) -> Result<Created<Artifact>, Fault> {
         let made = finalize(cx, artifact_id, body).await?;
-        cx.keep(&made, matches!(made, Created::Now(_)));
+        cx.keep(&made, matches!(made, Created::Now(_))).await;
         Ok(made)
     }
 }
@@ -327,7 +330,7 @@ fn new_upload(
     };
     StoredArtifact {
         artifact,
-        offset: 0,
+        staged: Staged::default(),
         length: must_be.size,
         expected: None,
         discarding: false,

@@ -92,7 +92,9 @@ async fn begin(platform: &Platform, cx: &Call, wanted: BuildRequest) -> Result<B
             "{MOST_IN_ORGANIZATION} builds of this organization are under way; cancel some, or wait"
         )));
     }
-    let warning = match wanted.runs_on_runner(&platform.world, &repository) {
+    // Runners may have asked another node, if there are others.
+    let is_known = platform.world.store.is_alone();
+    let warning = match is_known && wanted.runs_on_runner(&platform.world, &repository) {
         true => {
             let (app, mobile, labels) = (wanted.app_id, wanted.platform, &wanted.labels);
             platform.world.seen_runners.warning(organization, app, mobile, labels)

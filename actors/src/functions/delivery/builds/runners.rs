@@ -257,6 +257,7 @@ impl Serves<ClaimBuild> for Platform {
                 return Ok(ClaimedBuild { job });
             }
             // The credential may have ended meanwhile.
+            self.world.store.fence().await?;
             authn::check_again(&self.world, &cx.caller, clock.now())?;
         }
     }

@@ -87,7 +87,7 @@ impl Serves<RollbackRelease> for Platform {
         wait_until_fulfilled(&self.world, &asked).await?;
         let now = idle_release(&self.world, to.map_or(release.id, |to| to.id)).await?;
         let reply = Rollback { release: now, dry_run: false, plan };
-        cx.finish(&reply);
+        cx.finish(&reply).await;
         Ok(reply)
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     runtime::pagination,
 };
 use contract::{
-    AppId, DeploymentId, Fault, InstanceId, Page, Serves, VersionName,
+    AppId, DeploymentId, EngineId, Fault, InstanceId, Page, Serves, VersionName,
     deployments::{
         CancelDeployment, Deployment, DeploymentLine, DeploymentLogs, DeploymentSource,
         DeploymentState, DeploymentStep, DeploymentTarget, GetDeployment, GetDeploymentLogs,
@@ -292,7 +292,7 @@ impl Serves<RollbackDeployment> for Platform {
                 ));
             }
         };
-        still_has(&self.world, &image).await?;
+        still_has(&self.world, seen.engine, &image).await?;
         let plan = DeploymentPlan {
             app: p.app_id,
             instance,
@@ -351,18 +351,25 @@ fn past(world: &World, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {
 
 /// Refuses an image that was built here and removed by the clean-up: no registry has it. If the
 /// engine does not answer, the deployment waits for it.
-async fn still_has(world: &World, image: &ServiceImage) -> Result<(), Fault> {
+async fn still_has(
+    world: &World,
+    engine: Option<EngineId>,
+    image: &ServiceImage,
+) -> Result<(), Fault> {
     let ServiceImage { image_id: None, reference: Some(reference), .. } = image else {
         return Ok(());
     };
-    match world.ports.engine.image(reference).await {
-        Ok(None) => Err(Fault::NotNow(
-            "the image of that deployment was removed: those of the last five versions are \
-             kept; deploy its commit or folder again"
-                .into(),
-        )),
-        _ => Ok(()),
+    let of_instance = world.host(engine).ok().filter(|host| host.id.is_some());
+    for host in [Some(world.hosts.own().clone()), of_instance].into_iter().flatten() {
+        if !matches!(host.engine.image(reference).await, Ok(None)) {
+            return Ok(());
+        }
     }
+    Err(Fault::NotNow(
+        "the image of that deployment was removed: those of the last five versions are \
+             kept; deploy its commit or folder again"
+            .into(),
+    ))
 }
 
 impl Serves<GetDeploymentLogs> for Platform {

@@ -38,6 +38,7 @@ impl Serves<CreateBackendInstance> for Platform {
             template_id: p.template_id,
             env: p.env,
             resources: p.resources,
+            engine_labels: p.engine_labels,
             from_backup: p.from_backup_id,
         };
         create_instance(self, cx, new).await
@@ -88,7 +89,9 @@ impl Serves<RestartBackendInstance> for Platform {
 impl Serves<UpdateBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateBackendInstance) -> Result<Instance, Fault> {
         let (id, seen) = cx.ancestry.instance()?;
-        p.resources.map(|resources| check_resources(&self.world, resources)).transpose()?;
+        p.resources
+            .map(|resources| check_resources(&self.world, seen.engine, resources))
+            .transpose()?;
         let env = match &p.env {
             Some(env) => {
                 let server = seen.state.service(Role::Server);

@@ -1,7 +1,7 @@
 //! `svc_listCloudFunctions` and `svc_runCloudFunction`, and the user counts of a backend: requests
 //! to the Parse Server of an instance.
 
-use super::{only_instance, seal_fault};
+use super::{engine_fault, only_instance, seal_fault};
 use crate::{
     call::{context::Call, platform::Platform},
     kinds::{
@@ -16,15 +16,17 @@ use contract::{
     instances::{InstanceKind, Role, ServiceState},
 };
 use serde_json::Value;
+use std::net::SocketAddr;
 
-/// The Parse Server of a backend. Its address is the port of the instance's own container; no
-/// caller can change it.
+/// The Parse Server of a backend. Its address is that of the instance's own container; no caller can
+/// change it.
 fn parse_server(world: &World, id: InstanceId, instance: &Instance) -> Result<ParseServer, Fault> {
     let server =
         instance.service(Role::Server).ok_or(Fault::NotFound("server of this instance"))?;
     let running = server.live.state == ServiceState::Running;
     let port = server.live.port.filter(|_| running);
     let port = port.ok_or_else(|| instance.not_running("server"))?;
+    let host = world.host(instance.engine).map_err(engine_fault)?;
     let (site, sealer) = (&world.ports.site, &world.ports.sealer);
     let env = container_spec::environment(site, sealer, id, instance, &server.live);
     let mut env = env.map_err(seal_fault)?;
@@ -36,7 +38,7 @@ fn parse_server(world: &World, id: InstanceId, instance: &Instance) -> Result<Pa
     })?;
     let path = |path: Option<String>, default: &str| path.unwrap_or_else(|| default.into());
     Ok(ParseServer {
-        port,
+        address: SocketAddr::new(host.address, port),
         mount_path: path(env.remove("PARSE_SERVER_MOUNT_PATH"), "/parse"),
         graphql_path: path(env.remove("PARSE_SERVER_GRAPHQL_PATH"), "/graphql"),
         application_id,

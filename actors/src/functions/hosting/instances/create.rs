@@ -4,6 +4,7 @@ use crate::{
     call::{context::Call, platform::Platform},
     functions::hosting::{
         backups::initial_restore,
+        engines::place::placed,
         templates::{sees_all, template},
     },
     kinds::{
@@ -24,16 +25,17 @@ use crate::{
     ports::sealed::Sealed,
 };
 use contract::{
-    AppId, BackupId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
+    AppId, BackupId, EngineId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
     env::Env,
     images::DockerImage,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
     templates::{SemanticVersion, TemplateService, TemplateStatus},
-    text::{EnvName, EnvValue, MASK},
+    text::{EnvName, EnvValue, MASK, Slug},
 };
 use std::collections::{BTreeMap, BTreeSet};
 use store::Snapshot;
 
+#[derive(Clone)]
 pub(super) struct NewInstance {
     pub kind: InstanceKind,
     pub project_id: ProjectId,
@@ -42,6 +44,8 @@ pub(super) struct NewInstance {
     pub template_id: Option<TemplateId>,
     pub env: Env,
     pub resources: Option<Resources>,
+    /// What its engine must be labelled with.
+    pub engine_labels: BTreeMap<Slug, Slug>,
     /// The backup that the instance begins with.
     pub from_backup: Option<BackupId>,
 }
@@ -59,8 +63,8 @@ pub(super) fn creation(
         state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
     let version = current.ok_or(Fault::NotFound("version of this template"))?;
     let resources = new.resources.unwrap_or_default();
-    check_resources(&platform.world, resources)?;
-    platform.world.check_room(UNMEASURED_BYTES)?;
+    check_limits(resources)?;
+    platform.world.ports.machine.check_room(UNMEASURED_BYTES)?;
     let (app_id, app) = app_for(cx, &new)?;
     let mut images = BTreeMap::new();
     let mut services = Vec::new();
@@ -75,11 +79,15 @@ pub(super) fn creation(
     services.sort_by_key(|service: &Service| service.role);
     let restore = |backup| initial_restore(&platform.world, backup, new.project_id, &services);
     let initial_restore = new.from_backup.map(restore).transpose()?;
-    let instance = Instance {
+    let mut instance = Instance {
         project_id: new.project_id,
         app_id,
         kind: new.kind,
         name: new.name,
+        engine: None,
+        moving: None,
+        not_moved: None,
+        left_behind: Vec::new(),
         template_id: state.id,
         template_version: version.version.clone(),
         resources,
@@ -105,8 +113,11 @@ pub(super) fn creation(
         created_at: cx.now,
         updated_at: cx.now,
     };
+    let engine = placed(&platform.world, &instance, &new.engine_labels)?;
+    instance.engine = engine.as_ref().map(|(id, _)| *id);
+    check_processors(&platform.world, instance.engine, resources)?;
     let images = images.into_iter().collect();
-    Ok(Creation { instance, template, images, app })
+    Ok(Creation { instance, template, images, engine, app })
 }
 
 /// The requested template, or the default one.
@@ -251,14 +262,33 @@ fn is_initial(role: Role) -> bool {
     !matches!(role, Role::Dashboard | Role::Storefront)
 }
 
-pub(super) fn check_resources(world: &World, resources: Resources) -> Result<(), Fault> {
+/// Refuses limits that no instance may have, or that are more than the machine of its engine has.
+pub(super) fn check_resources(
+    world: &World,
+    engine: Option<EngineId>,
+    resources: Resources,
+) -> Result<(), Fault> {
+    check_limits(resources)?;
+    check_processors(world, engine, resources)
+}
+
+fn check_limits(resources: Resources) -> Result<(), Fault> {
     if !(128..=65_536).contains(&resources.memory_mb) {
         return Err(Fault::invalid("resources.memoryMb", "must be from 128 to 65536"));
     }
     if !(0.1..=64.0).contains(&resources.cpus) {
         return Err(Fault::invalid("resources.cpus", "must be from 0.1 to 64"));
     }
-    match world.engine_health.status().about.map(|about| about.cpus) {
+    Ok(())
+}
+
+fn check_processors(
+    world: &World,
+    engine: Option<EngineId>,
+    resources: Resources,
+) -> Result<(), Fault> {
+    let about = world.host(engine).ok().and_then(|host| host.health.status().about);
+    match about.map(|about| about.cpus) {
         Some(cpus) if cpus > 0 && resources.cpus > f64::from(cpus) => {
             let problem = format!("must be at most {cpus}, the processors of this server");
             return Err(Fault::invalid("resources.cpus", problem));

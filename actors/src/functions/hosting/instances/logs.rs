@@ -32,12 +32,13 @@ impl Serves<GetInstanceLogs> for Platform {
         };
         // One more line than asked for tells whether the reply is truncated.
         let query = LogQuery { tail: tail + 1, since: p.since, stream };
+        let host = self.world.host(instance.engine).map_err(engine_fault)?;
         let mut lines = Vec::new();
         let asked =
             instance.services.iter().filter(|s| p.service.is_none_or(|role| role == s.role));
         for service in asked {
             let name = names::container(id, service.role, service.live.generation);
-            let found = match self.world.ports.engine.logs(&name, query).await {
+            let found = match host.engine.logs(&name, query).await {
                 Ok(found) => found,
                 Err(EngineError::Missing(_)) => continue,
                 Err(e) => return Err(engine_fault(e)),

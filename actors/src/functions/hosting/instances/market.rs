@@ -78,6 +78,7 @@ impl Serves<DeployMarketServer> for Platform {
             template_id: p.template_id,
             env: p.env,
             resources: p.resources,
+            engine_labels: p.engine_labels,
             from_backup: p.from_backup_id,
         };
         create_instance(self, cx, new).await

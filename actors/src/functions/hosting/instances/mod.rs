@@ -27,7 +27,7 @@ use contract::{
     AppId, Fault, InstanceId,
     instances::{self as wire, InstanceKind},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
 /// How long a call waits for an instance to come to rest.
@@ -59,10 +59,21 @@ async fn create_instance(
         return Err(app_has_one(new.kind));
     }
     let id: InstanceId = platform.world.ports.random.id(cx.now);
-    let creation = creation(platform, cx, id, new)?;
-    let world = platform.world.clone();
-    let show = move |instance: &Instance| Ok(view(&world, id, instance));
-    cx.to::<Instances>(id).create(creation, show).await
+    let mut refused = BTreeMap::new();
+    loop {
+        let creation = creation(platform, cx, id, new.clone())?;
+        let engine = creation.instance.engine;
+        if let Some(why) = refused.remove(&engine) {
+            return Err(why);
+        }
+        let world = platform.world.clone();
+        let show = move |instance: &Instance| Ok(view(&world, id, instance));
+        match cx.to::<Instances>(id).create(creation, show).await {
+            // Others may have been placed on that engine meanwhile, and another one may have more left now.
+            Err(why @ Fault::OverQuota(_)) => refused.insert(engine, why),
+            made => return made,
+        };
+    }
 }
 
 /// The app's instance of this kind. Without a kind: the only instance of the app.

@@ -45,7 +45,8 @@ impl Serves<TestSqlConnection> for Platform {
             database: p.database.as_ref().unwrap_or(&database.name).as_str(),
         };
         let name = names::container(id, Role::SqlDb, service.live.generation);
-        test(self.world.ports.engine.as_ref(), &name, &login).await.map_err(engine_fault)
+        let host = self.world.host(instance.engine).map_err(engine_fault)?;
+        test(host.engine.as_ref(), &name, &login).await.map_err(engine_fault)
     }
 }
 

@@ -31,6 +31,7 @@ fn actor(n: u8, state: ActorState, restarts: u64, panicked: Duration) -> Actor {
         handling: Some(Handling { message: "Overdue".into(), elapsed_ms: 90_000 }),
         uptime_ms: 0,
         restartable: n != 2,
+        node: None,
     }
 }
 
@@ -96,9 +97,12 @@ fn the_most_urgent_comes_first_and_each_trouble_once() {
     let facts = Facts {
         store_refuses: true,
         disk: Some(DiskUsage { bytes: 100 << 30, free_bytes: 9 << 30 }),
-        engine_away: Some(now()),
-        egress_open: true,
-        orphans: 2,
+        engines: vec![EngineFacts {
+            away: Some(now()),
+            egress_open: true,
+            orphans: 2,
+            ..EngineFacts::default()
+        }],
         actors: vec![
             actor(1, ActorState::Restarting, LOOP, Duration::ZERO),
             actor(2, ActorState::Stuck, 0, HOUR),

@@ -76,14 +76,14 @@ pub(crate) fn reach(
         Some((id, path?.strip_prefix('/')?.to_owned()))
     });
     let Some((id, path)) = path else { return Ok(Ok(channel(url.clone(), false))) };
-    let port = match route(world, &id.to_string()) {
-        Ok(route) => route.port,
+    let server = match route(world, &id.to_string()) {
+        Ok(route) => route.server,
         Err(Fault::Unavailable(_) | Fault::NotFound(_)) => {
             let why = "the market server of this app does not run: start it".into();
             return Ok(Err(RemoteError::Busy { why, after: std::time::Duration::from_secs(5) }));
         }
         Err(fault) => return Err(fault),
     };
-    let url = format!("http://127.0.0.1:{port}/{path}").parse().map_err(|_| Fault::Internal)?;
+    let url = format!("http://{server}/{path}").parse().map_err(|_| Fault::Internal)?;
     Ok(Ok(channel(url, true)))
 }

@@ -39,7 +39,8 @@ async fn verify(
 ) -> Result<Outcome, Retry> {
     let binaries = &world.ports.binaries;
     let tenant = tenant(&world.store, upload.artifact.app_id)?;
-    let mut examined = binaries.examine(tenant, id, upload.artifact.kind).await?;
+    let _working_copy = binaries.working_copy(id);
+    let mut examined = binaries.examine(tenant, id, upload.artifact.kind, &upload.staged).await?;
     let content = match upload.judge(expected, &examined) {
         Ok(content) => content,
         Err(problem) => return Ok(Outcome::Refused(problem)),

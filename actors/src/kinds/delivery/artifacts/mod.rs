@@ -9,5 +9,6 @@ mod transitions;
 pub use artifact_refs::{ArtifactRefs, ArtifactRefsDelta};
 pub use rules::{
     ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, Outcome,
-    StoredArtifact,
+    Received, SharedBytes, StoredArtifact,
 };
+pub use transitions::MOST_SEGMENTS;

@@ -2,7 +2,7 @@
 
 use crate::{
     kinds::{people::apps::Apps, world::World},
-    ports::binaries::Examined,
+    ports::binaries::{Examined, Segment, Staged},
     runtime::{
         entries::InState,
         event::Event,
@@ -31,8 +31,9 @@ pub struct Artifacts;
 pub struct StoredArtifact {
     /// What callers see.
     pub artifact: Artifact,
-    /// How many bytes are durable.
-    pub offset: u64,
+    /// The bytes that are durable.
+    #[serde(flatten)]
+    pub staged: Staged,
     /// The size of the whole file in bytes, once it is known.
     pub length: Option<u64>,
     /// An upload with a declared size and hash can be resumed.
@@ -66,8 +67,8 @@ pub struct Declared {
 pub enum Command {
     /// Extend the deadline of the upload to this time.
     Renew(Timestamp),
-    /// This many bytes are durable, and the size of the whole file if it is known.
-    Received(u64, Option<u64>),
+    /// Count these bytes.
+    Received(Received),
     /// Verify that the bytes have this hash and size.
     Finalize {
         sha256: Sha256,
@@ -80,6 +81,25 @@ pub enum Command {
     Delete,
     /// Delete the artifact because its app is deleted.
     Remove,
+}
+
+/// Bytes that are durable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Received {
+    /// How many there are.
+    pub offset: u64,
+    /// The size of the whole file in bytes, if it is known.
+    pub length: Option<u64>,
+    /// Set if nodes share the bytes. Then no lock keeps other writers away, and the record does.
+    pub shared: Option<SharedBytes>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedBytes {
+    /// The bytes follow these. Refused if the record counts more or fewer.
+    pub after: u64,
+    /// Where the bytes are. `None`: no bytes were added.
+    pub segment: Option<Segment>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -177,7 +197,7 @@ impl Resource for Artifacts {
     fn uses(upload: &StoredArtifact) -> Uses {
         use ArtifactState as S;
         let announced = upload.length.or(upload.declared.size).unwrap_or_default();
-        let arrives = announced.max(upload.offset).max(1);
+        let arrives = announced.max(upload.staged.offset).max(1);
         match upload.artifact.state {
             S::Pending => Uses::one(Quota::OpenUploads).and(Quota::ArtifactBytes, arrives),
             S::Verifying => Uses::default().and(Quota::ArtifactBytes, arrives),

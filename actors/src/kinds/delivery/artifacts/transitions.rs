@@ -2,7 +2,7 @@
 
 use super::{
     artifact_refs::ArtifactRefs,
-    rules::{Artifacts, Command, Expected, Outcome, StoredArtifact},
+    rules::{Artifacts, Command, Expected, Outcome, Received, SharedBytes, StoredArtifact},
 };
 use crate::{
     ports::binaries::{AppMetadata, Examined},
@@ -17,6 +17,8 @@ use store::Change;
 
 /// An upload does not expire within this time of the last bytes that came in.
 const IDLE: Duration = Duration::from_secs(3600);
+/// The segments of an upload. Each has as many bytes as a client sends at a time, and at most 8 MiB.
+pub const MOST_SEGMENTS: usize = 2000;
 /// The deadline of a verification. If the bytes cannot be read by then, the artifact is rejected.
 const VERIFY_WITHIN: Duration = Duration::from_secs(3600);
 
@@ -34,9 +36,8 @@ impl StoredArtifact {
                 self.expires_at = self.expires_at.max(until);
                 Ok(Step::put(self))
             }
-            (S::Pending, Command::Received(offset, length)) => {
-                self.offset = offset;
-                self.length = self.declared.size.or(length);
+            (S::Pending, Command::Received(received)) => {
+                self.count(received)?;
                 self.expires_at = self.expires_at.max(at.now + IDLE);
                 Ok(Step::put(self))
             }
@@ -69,8 +70,39 @@ impl StoredArtifact {
         }
     }
 
+    /// Counts bytes that are durable. Those that are behind them no longer count.
+    fn count(&mut self, Received { offset, length, shared }: Received) -> Result<(), Fault> {
+        let known = self.staged.offset;
+        match shared {
+            Some(SharedBytes { after, .. }) if after != known => {
+                let reason = format!(
+                    "somebody else has sent bytes of this upload: {known} are stored; go on there"
+                );
+                return Err(Fault::WrongOffset { reason, offset: known });
+            }
+            Some(SharedBytes { segment, .. }) => {
+                self.staged.segments.retain(|segment| segment.end <= offset);
+                self.staged.segments.extend(segment);
+            }
+            None => self.staged.segments.clear(),
+        }
+        if self.staged.segments.len() > MOST_SEGMENTS && offset > known {
+            return Err(Fault::NotNow(format!(
+                "this upload has come in {MOST_SEGMENTS} pieces; send the file again in larger ones, from byte 0"
+            )));
+        }
+        self.staged.offset = offset;
+        self.length = self.declared.size.or(length);
+        Ok(())
+    }
+
+    /// Whether an upload came in so many pieces that it takes no more of them, and may begin again.
+    pub fn is_in_too_many_pieces(&self) -> bool {
+        self.staged.segments.len() >= MOST_SEGMENTS
+    }
+
     pub fn is_complete(&self) -> bool {
-        self.length == Some(self.offset)
+        self.length == Some(self.staged.offset)
     }
 
     fn finalize(
@@ -84,9 +116,9 @@ impl StoredArtifact {
             let of = size.map(|size| format!(" of {size}")).unwrap_or_default();
             let reason = format!(
                 "the upload is not complete: {}{of} bytes are stored; send the rest first",
-                self.offset
+                self.staged.offset
             );
-            return Err(Fault::Incomplete { reason, offset: self.offset });
+            return Err(Fault::Incomplete { reason, offset: self.staged.offset });
         }
         self.artifact.state = ArtifactState::Verifying;
         self.expires_at = at.now + VERIFY_WITHIN;
@@ -196,6 +228,7 @@ impl StoredArtifact {
                     self.artifact.signer = content.signer;
                     self.artifact.profile = content.profile;
                 }
+                self.staged.segments.clear();
                 self.artifact.size = Some(size);
                 self.artifact.sha256 = Some(sha256);
                 self.artifact.state = ArtifactState::Verified;
@@ -206,6 +239,7 @@ impl StoredArtifact {
             (ArtifactState::Deleted, Outcome::Discarded) => Step::remove(),
             (_, Outcome::Discarded) => {
                 self.discarding = false;
+                self.staged.segments.clear();
                 Step::put(self)
             }
             // The outcome of an overtaken effect.

@@ -52,7 +52,7 @@ pub(super) async fn perform(
         }
         Effect::Dispatch => ci::dispatch(&world, id, &kept).await,
         Effect::Find => ci::find(&world, &kept).await,
-        Effect::Follow => ci::follow(&world, id, &kept).await,
+        Effect::Follow => ci::follow(&world, &kept).await,
         Effect::CancelRun => ci::cancel(&world, &kept).await,
     }
 }

@@ -11,7 +11,7 @@ mod transitions;
 pub(crate) mod waiting;
 
 pub(crate) use ci::build_of_run;
-pub use ci::{CiRun, Destination, RequestedRuns, RunOutcome, RunReport, Workflow};
+pub use ci::{CiRun, Destination, RunOutcome, RunReport, Workflow};
 pub use log::Chunk;
 pub use rules::{
     BuildIndex, BuildPlace, BuildPlan, Builds, Command, Effect, LEASE, Lease, Outcome, State,

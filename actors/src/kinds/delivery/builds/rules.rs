@@ -234,6 +234,11 @@ impl Resource for Builds {
         }
     }
 
+    /// An earlier attempt, or another node, may have asked the host for the run.
+    fn unanswered(effect: &Effect, _: &State) -> Option<Outcome> {
+        (*effect == Effect::Dispatch).then_some(Outcome::Run(RunOutcome::Unclear))
+    }
+
     fn reports(command: &Command) -> bool {
         matches!(command, Command::Report { .. })
     }
@@ -244,9 +249,6 @@ impl Resource for Builds {
     }
 
     fn written(id: BuildId, before: Option<&State>, after: &State, world: &World) {
-        if after.build.state.is_final() {
-            world.asked_runs.forget(id);
-        }
         if after.waits_for_runner() && !before.is_some_and(State::waits_for_runner) {
             world.waiting_builds.announce(Waiting {
                 id,

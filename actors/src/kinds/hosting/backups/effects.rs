@@ -47,7 +47,7 @@ pub(super) async fn perform(
         Effect::Restart => restart(kept.state.backup.instance_id, &world).await,
         Effect::Verify => verify(id, &kept.state, &world).await,
         Effect::Dispose => {
-            restore_check::dispose(id, &world).await?;
+            restore_check::dispose(id, &kept.state.backup, &world).await?;
             Ok(Outcome::Disposed)
         }
         Effect::Thin => {

@@ -7,7 +7,7 @@ use crate::{
     kinds::{
         hosting::{
             instances::{
-                self, Instance, Service,
+                self, Instance, Instances, Service,
                 database::{RunningDatabase, role},
             },
             names,
@@ -20,7 +20,7 @@ use crate::{
         turns::{NoTurn, Tenant, Turn, Turns},
     },
 };
-use container_engine::{ContainerSpec, EngineError, Health, Labels, Phase};
+use container_engine::{ContainerSpec, Engine, EngineError, Health, Labels, Phase};
 use contract::{BackupId, Id, backups::Backup, templates::HealthCheck};
 use std::time::Duration;
 
@@ -68,13 +68,14 @@ pub(super) async fn begin(
     let Some(found) = instance_of_backup(backup, &world.store)? else {
         return Ok(Err(DELETED.into()));
     };
+    let host = world.host(found.state.engine).map_err(|e| Retry(e.to_string()))?;
     let (spec, running) = match plan(id, backup, &found.state, world) {
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),
     };
     // An earlier attempt may have left data.
-    dispose(id, world).await?;
-    match up(&spec, id, world).await {
+    dispose(id, backup, world).await?;
+    match up(&spec, id, (host.engine.as_ref(), world)).await {
         Ok(Ok(())) => Ok(Ok(running)),
         Ok(Err(why)) => Ok(Err(why)),
         Err(EngineError::Unreachable(why) | EngineError::Exposed(why)) => Err(Retry(why)),
@@ -82,10 +83,14 @@ pub(super) async fn begin(
     }
 }
 
-/// Removes the container, the volume and the network.
-pub(super) async fn dispose(id: BackupId, world: &World) -> Result<(), Retry> {
-    let (engine, name) = (&world.ports.engine, names::restore_check(id));
+/// Removes the container, the volume and the network. What is left at the engine of an instance that is gone, the
+/// reconciler removes.
+pub(super) async fn dispose(id: BackupId, backup: &Backup, world: &World) -> Result<(), Retry> {
+    let found = world.store.get::<Instances>(&backup.instance_id)?;
+    let engine = found.and_then(|found| found.state.engine);
+    let name = names::restore_check(id);
     let gone = async {
+        let engine = &world.host(engine)?.engine;
         engine.remove_container(&name).await?;
         engine.remove_volume(&name).await?;
         engine.remove_network(&name).await
@@ -134,9 +139,9 @@ fn labels(id: BackupId, world: &World) -> Labels {
 async fn up(
     spec: &ContainerSpec,
     id: BackupId,
-    world: &World,
+    (engine, world): (&dyn Engine, &World),
 ) -> Result<Result<(), String>, EngineError> {
-    let (engine, labels) = (&world.ports.engine, labels(id, world));
+    let labels = labels(id, world);
     engine.ensure_image(&spec.image, world.ports.registries.login(&spec.image)).await?;
     engine.ensure_network(&spec.network, &labels).await?;
     engine.ensure_volume(&spec.name, &labels).await?;

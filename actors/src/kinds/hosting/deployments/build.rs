@@ -84,7 +84,7 @@ async fn ready(world: &World, id: DeploymentId, image: &ServiceImage) -> Result<
     let mut image = image.clone();
     say(world, id, StepName::Build, [format!("having {} {} here", image.name, image.version)]);
     loop {
-        match provide_image(world, &image).await? {
+        match provide_image(world, world.hosts.own(), &image).await? {
             Availability::Here(reference) => return Ok(reference),
             Availability::Building(job) => {
                 if image.build.replace(job.id) != Some(job.id) {

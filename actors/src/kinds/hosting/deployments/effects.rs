@@ -124,9 +124,10 @@ impl Work<'_> {
         let Some(instance) = self.instance()? else {
             return Ok(Outcome::Failed("the instance was deleted".into()));
         };
-        // The deployment waits for an instance that starts or stops.
+        // The deployment waits for an instance that starts, stops or is moved.
         use InstanceState::{Provisioning, Restarting, Starting, Stopping};
-        let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state);
+        let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state)
+            || instance.moving.is_some();
         let Some(service) = instance.service(self.state.role) else {
             return Ok(Outcome::Failed("the service was removed".into()));
         };

@@ -146,7 +146,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
     let reference = format!("{repository}:{tag}");
     say(world, id, StepName::Build, [format!("pushing {reference}")]);
     let login = world.ports.registries.login(&reference);
-    let digest = match world.ports.engine.push(&repository, tag.as_str(), login).await {
+    let digest = match world.hosts.own().engine.push(&repository, tag.as_str(), login).await {
         Ok(digest) => digest,
         Err(EngineError::Unreachable(why)) => return Err(Retry(why)),
         Err(e) => return Ok(Outcome::Failed(e.to_string())),

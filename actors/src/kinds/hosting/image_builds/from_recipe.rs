@@ -5,14 +5,20 @@ use super::{
     rules::{ImageBuildClaim, ImageBuilds, Source, State},
 };
 use crate::{
-    kinds::{hosting::names, world::World},
+    kinds::{
+        hosting::{
+            engines::{Host, copy_image},
+            names,
+        },
+        world::World,
+    },
     ports::{
         NotDone,
         recipes::{Recipe, repository},
     },
 };
 use bytes::Bytes;
-use container_engine::{Labels, Secrets};
+use container_engine::{EngineError, Labels, Secrets};
 use contract::{
     Fault, ImageId, JobId, VersionName,
     image_builds::{BuildJob, BuildJobState},
@@ -22,17 +28,18 @@ use contract::{
 /// Where an image is.
 #[derive(Debug)]
 pub enum Availability {
-    /// On this machine, under this reference.
+    /// At the engine that needs it, under this reference.
     Here(String),
     /// This job builds it.
     Building(BuildJob),
 }
 
-/// The image of a version from a recipe. If it is not on this machine, a job builds it: the one that
-/// is at work for this version already, or a new one. `awaited` is the job that the caller waits for:
-/// if it failed, so does this.
+/// The image of a version from a recipe, at an engine. If no engine has it, a job builds it: the one that is at
+/// work for this version already, or a new one. `awaited` is the job that the caller waits for: if it failed, so
+/// does this.
 pub async fn provide(
     world: &World,
+    host: &Host,
     (image, version): (ImageId, &VersionName),
     recipe: &Slug,
     awaited: Option<JobId>,
@@ -40,8 +47,8 @@ pub async fn provide(
     let label = &recipe_of(world, recipe).map_err(NotDone::Refused)?.label;
     let mut wanted = names::of_installation(&world.ports.site.installation);
     wanted.insert(RECIPE.into(), label.clone());
-    if let Some(found) = world.ports.engine.images(&wanted).await?.into_iter().next() {
-        return Ok(Availability::Here(found.id));
+    if let Some(reference) = find(world, host, &wanted).await? {
+        return Ok(Availability::Here(reference));
     }
     if let Some(job) = awaited.map(|job| job_of(world, job)).transpose()?.flatten() {
         match job.state {
@@ -67,10 +74,22 @@ pub async fn provide(
     if let Some((_, found)) = world.store.held_by(&claim).map_err(unknown)? {
         return Ok(Availability::Building(found.state.job.clone()));
     }
-    if let Some(found) = world.ports.engine.images(&wanted).await?.into_iter().next() {
-        return Ok(Availability::Here(found.id));
+    if let Some(reference) = find(world, host, &wanted).await? {
+        return Ok(Availability::Here(reference));
     }
     begin(world, image, version, recipe).await
+}
+
+/// The image with these labels at an engine, which gets it if the one that builds images has it.
+async fn find(world: &World, host: &Host, wanted: &Labels) -> Result<Option<String>, EngineError> {
+    if let Some(found) = host.engine.images(wanted).await?.into_iter().next() {
+        return Ok(Some(found.id));
+    }
+    let Some(built) = world.hosts.own().engine.images(wanted).await?.into_iter().next() else {
+        return Ok(None);
+    };
+    let is_here = copy_image(world, host, &built.id).await?;
+    Ok(is_here.then_some(built.id))
 }
 
 async fn begin(

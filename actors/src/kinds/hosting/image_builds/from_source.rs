@@ -192,7 +192,7 @@ async fn build_said(
     let organization = ticket.organization;
     let refused = |why: NoTurn| NotDone::Unreachable(why.to_string());
     let _turn = world.builds.begin(ticket, &world.ports.clock).await.map_err(refused)?;
-    let engine = &world.ports.engine;
+    let engine = &world.hosts.own().engine;
     let (spec, door) = specified(world, organization, order)?;
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
@@ -239,7 +239,7 @@ async fn run(
         Some(why) => NotDone::Refused(format!("the files were not sent whole: {why}")),
         None => NotDone::from(e),
     };
-    let mut events = world.ports.engine.build(spec, context.boxed()).await.map_err(meant)?;
+    let mut events = world.hosts.own().engine.build(spec, context.boxed()).await.map_err(meant)?;
     while let Some(event) = events.next().await {
         for refused in door.iter().flat_map(|door| door.refused()) {
             say(refused).await;

@@ -116,7 +116,7 @@ impl Drop for Meter<'_> {
 pub async fn measure_images(world: &World, app: AppId) -> Result<(), EngineError> {
     let mut labels = names::of_installation(&world.ports.site.installation);
     labels.insert(APP.to_owned(), app.to_string());
-    let images = world.ports.engine.images(&labels).await?;
+    let images = world.hosts.own().engine.images(&labels).await?;
     tell(world, app, images.iter().map(|image| image.size).sum()).await;
     Ok(())
 }

@@ -61,7 +61,7 @@ pub async fn resolve_digest(
     }
     let tag = known.tag.as_ref().ok_or_else(|| missing("it has neither a tag nor a digest"))?;
     let asked = registries.by_tag(&image.repository, tag);
-    let digest = world.ports.engine.resolve(&asked, registries.login(&asked)).await?;
+    let digest = world.hosts.own().engine.resolve(&asked, registries.login(&asked)).await?;
     let digest = digest.parse().map_err(|_| missing("its registry gave no digest"))?;
     let command = Command::Resolve(version.clone(), digest);
     let unreachable = |e: contract::Fault| EngineError::Unreachable(e.to_string());

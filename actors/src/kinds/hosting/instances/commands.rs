@@ -1,18 +1,18 @@
 //! What may be asked of an instance.
 
 use super::{
-    record::Instance,
+    record::{InitialRestore, Instance},
     service::{Service, ServiceChange},
 };
 use crate::{
     kinds::{
-        hosting::{images::Images, templates::Templates},
+        hosting::{engines::Engines, images::Images, templates::Templates},
         people::apps::{App, Apps},
     },
     ports::sealed::Sealed,
 };
 use contract::{
-    AppId, DeploymentId, ImageId, Name, OrganizationId,
+    AppId, DeploymentId, EngineId, ImageId, Name, OrganizationId,
     instances::{Resources, Role},
     text::EnvName,
 };
@@ -45,6 +45,19 @@ pub enum Command {
         /// The app that gets it, as it was read. `None`: its own app.
         app: Option<(AppId, Snapshot<Apps>)>,
     },
+    /// Move to another engine.
+    Move {
+        /// The engine, which must still take instances when this is written. `None`: that of the settings.
+        to: Option<(EngineId, Snapshot<Engines>)>,
+    },
+    /// Begin anew at another engine, from a backup, because its own is lost.
+    Recover {
+        /// See [`Command::Move`].
+        to: Option<(EngineId, Snapshot<Engines>)>,
+        restore: InitialRestore,
+    },
+    /// This engine is gone for good, with what the instance has there.
+    LoseEngine(EngineId),
     /// Change the name, or the server's resources and variables. `None` keeps what was set.
     Update {
         name: Option<Name>,
@@ -95,6 +108,8 @@ pub struct Creation {
     pub template: Snapshot<Templates>,
     /// The images of its services.
     pub images: Vec<(ImageId, Snapshot<Images>)>,
+    /// The engine that it was placed on. `None`: that of the settings.
+    pub engine: Option<(EngineId, Snapshot<Engines>)>,
     pub app: ForApp,
 }
 
@@ -118,6 +133,9 @@ impl std::fmt::Debug for Command {
             Command::Start { .. } => "Start",
             Command::Stop => "Stop",
             Command::Restart => "Restart",
+            Command::Move { .. } => "Move",
+            Command::Recover { .. } => "Recover",
+            Command::LoseEngine(..) => "LoseEngine",
             Command::Delete { .. } => "Delete",
             Command::Leave(..) => "Leave",
             Command::Undelete { .. } => "Undelete",

@@ -4,6 +4,7 @@ use super::{record::Instance, service::ServiceImage};
 use crate::{
     kinds::{
         hosting::{
+            engines::{Host, copy_image},
             image_builds::from_recipe::{self, Availability},
             images,
         },
@@ -34,9 +35,14 @@ impl Instance {
     }
 }
 
-/// Ensures that the image is on this machine: pulls it, or has a job build it from its recipe.
-pub async fn provide(world: &World, image: &ServiceImage) -> Result<Availability, NotDone> {
-    let (engine, registries) = (&world.ports.engine, &world.ports.registries);
+/// Ensures that an engine has the image: pulls it, has a job build it from its recipe, or copies it from the engine
+/// that built it.
+pub async fn provide(
+    world: &World,
+    host: &Host,
+    image: &ServiceImage,
+) -> Result<Availability, NotDone> {
+    let (engine, registries) = (&host.engine, &world.ports.registries);
     if let Some(id) = image.image_id
         && let Some(recipe) = images::recipe_of(&world.store, id, &image.version)?
     {
@@ -46,14 +52,18 @@ pub async fn provide(world: &World, image: &ServiceImage) -> Result<Availability
         {
             return Ok(Availability::Here(reference.clone()));
         }
-        return from_recipe::provide(world, (id, &image.version), &recipe, image.build).await;
+        return from_recipe::provide(world, host, (id, &image.version), &recipe, image.build).await;
     }
     let reference = match (&image.reference, image.image_id) {
         (Some(reference), Some(_)) => reference.clone(),
         (Some(reference), None) => {
             // No registry has it.
-            let found = engine.image(reference).await?.map(|_| reference.clone());
-            return found.map(Availability::Here).ok_or_else(|| NotDone::Refused(BUILT.into()));
+            if engine.image(reference).await?.is_some()
+                || copy_image(world, host, reference).await?
+            {
+                return Ok(Availability::Here(reference.clone()));
+            }
+            return Err(NotDone::Refused(BUILT.into()));
         }
         (None, Some(id)) => images::resolve_digest(world, id, &image.version).await?,
         (None, None) => {

@@ -121,11 +121,13 @@ async fn read(
     id: InstanceId,
     instance: &Instance,
 ) -> Result<Readings, Fault> {
+    let host =
+        world.host(instance.engine).map_err(|_| Fault::Unavailable("the container engine"))?;
     let mut readings = Vec::new();
     let running = |service: &&Service| service.live.state == ServiceState::Running;
     for service in instance.services.iter().filter(running) {
         let name = names::container(id, service.role, service.live.generation);
-        match world.ports.engine.usage(&name).await {
+        match host.engine.usage(&name).await {
             Ok(Some(usage)) => {
                 readings.push((service.role, last.replace(&name, usage), usage));
             }

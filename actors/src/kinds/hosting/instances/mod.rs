@@ -30,6 +30,10 @@
 //! reason; Observe in a transient state is ignored, because a step is already pending. A deadline that passes is
 //! decided by `on_due`.
 //!
+//! Move brings the instance to another engine (`moves.rs`). When nothing else is left to do, the plan goes on with the
+//! move: prepare the images there, halt (`restarting`), copy the volumes, arrive. Until it has arrived, Start, Restart,
+//! Replace, AddService and an Update of resources or variables are refused.
+//!
 //! An engine that does not answer, or that others use, changes no state: deadlines stand still. Nor does a
 //! deadline end an instance whose image is being built from its recipe: the build has its own.
 
@@ -40,6 +44,7 @@ pub(crate) mod history;
 mod holds;
 mod image;
 pub mod metrics;
+mod moves;
 mod reconcile;
 pub(crate) mod record;
 mod route;
@@ -58,7 +63,7 @@ pub use reconcile::{
     observe::{Observation, ObservedContainer},
     plan::{Action, plan},
 };
-pub use record::{InitialRestore, Instance};
+pub use record::{InitialRestore, Instance, LeftBehind, Move};
 pub use route::{Route, exists, find, instance_of_app, route};
 pub use rules::{Effect, InstanceClaim, InstanceIndex, Instances, Outcome, ResolvedImage};
 pub use service::{

@@ -3,7 +3,7 @@
 use super::service::{Revision, Service};
 use crate::ports::sealed::Sealed;
 use contract::{
-    AppId, BackupId, Name, OrganizationId, ProjectId, Sha256, TemplateId, Timestamp,
+    AppId, BackupId, EngineId, Name, OrganizationId, ProjectId, Sha256, TemplateId, Timestamp,
     backups::BackupKind,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
     templates::SemanticVersion,
@@ -21,6 +21,18 @@ pub struct Instance {
     pub app_id: AppId,
     pub kind: InstanceKind,
     pub name: Name,
+    /// The engine that has its containers and volumes. `None`: that of the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineId>,
+    /// The move to another engine that is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<Move>,
+    /// Why the last move did not come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_moved: Option<String>,
+    /// What it left at other engines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_behind: Vec<LeftBehind>,
     pub template_id: TemplateId,
     /// The template version of the server that serves.
     pub template_version: SemanticVersion,
@@ -80,6 +92,30 @@ pub struct Instance {
     pub updated_at: Timestamp,
 }
 
+/// A move to another engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Move {
+    /// `None`: the engine of the settings.
+    pub to: Option<EngineId>,
+    /// The services whose images are there.
+    pub prepared: BTreeSet<Role>,
+    /// The services whose volumes are there.
+    pub copied: BTreeSet<Role>,
+    /// The service whose volume is being copied.
+    pub copying: Option<Role>,
+    /// How often the step at hand failed.
+    pub failures: u32,
+}
+
+/// The volumes of an instance at an engine that it left, or that it did not get to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeftBehind {
+    /// `None`: the engine of the settings.
+    pub engine: Option<EngineId>,
+    /// When their time is over. `None`: it is, so they are removed.
+    pub until: Option<Timestamp>,
+}
+
 /// A backup schedule as earlier versions stored it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EarlierSchedule {
@@ -135,12 +171,13 @@ impl Instance {
         self.services.iter().any(|service| service.live.image.build.is_some())
     }
 
-    /// Whether the state is transient, or a service is being replaced.
+    /// Whether the state is transient, a service is being replaced, or the instance is moved.
     pub fn is_in_transition(&self) -> bool {
         use InstanceState as S;
         let replacing =
             |service: &Service| service.candidate.is_some() || !service.retired.is_empty();
         self.services.iter().any(replacing)
+            || self.moving.is_some()
             || [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting]
                 .contains(&self.state)
     }

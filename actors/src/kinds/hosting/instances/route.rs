@@ -7,14 +7,14 @@ use contract::{
     AppId, Fault, InstanceId,
     instances::{InstanceKind, Role, ServiceState},
 };
+use std::net::SocketAddr;
 use store::Snapshot;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     pub instance: InstanceId,
     pub role: Role,
-    /// The port on the loopback address.
-    pub port: u16,
+    pub server: SocketAddr,
 }
 
 /// `target` is `app_…` (the backend of the app, or else its market server) or `ins_…`, and may name
@@ -22,14 +22,13 @@ pub struct Route {
 pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
     let (instance, role, found) = find(&world.store, target)?;
     let service = found.state.service(role).ok_or(Fault::NotFound("service"))?;
+    let none = || Fault::Unavailable("the server of this instance, which does not run,");
+    let host = world.host(found.state.engine).map_err(|_| none())?;
     // After a start of the service or of the engine, a recorded port may belong to another container until all
     // are observed once.
-    let trusted =
-        world.engine_health.has_observed_all() && service.live.state == ServiceState::Running;
-    match service.live.port.filter(|_| trusted) {
-        Some(port) => Ok(Route { instance, role, port }),
-        None => Err(Fault::Unavailable("the server of this instance, which does not run,")),
-    }
+    let trusted = host.health.has_observed_all() && service.live.state == ServiceState::Running;
+    let port = service.live.port.filter(|_| trusted).ok_or_else(none)?;
+    Ok(Route { instance, role, server: SocketAddr::new(host.address, port) })
 }
 
 /// Whether there is what `target` names, running or not.

@@ -10,8 +10,9 @@ use super::{
     view::view,
 };
 use crate::{
+    installation::{This, engine::OwnDrained},
     kinds::{
-        hosting::templates::Templates,
+        hosting::{engines::Engines, templates::Templates},
         people::{
             apps::{self, Apps},
             organizations::Organizations,
@@ -29,7 +30,7 @@ use crate::{
     },
 };
 use contract::{
-    AppId, Fault, InstanceId, JobId, OrganizationId,
+    AppId, EngineId, Fault, InstanceId, JobId, OrganizationId,
     instances::{InstanceKind, InstanceState, Role},
     webhooks::EventType,
 };
@@ -79,6 +80,8 @@ pub struct ResolvedImage {
 store::entries! {
     pub enum InstanceIndex of Instances {
         All = "all",
+        /// Instances that need an engine on which they are not placed.
+        Elsewhere { engine: EngineId } = "elsewhere",
         /// Instances with schedules of an earlier version, by the time of the next backup. The
         /// spelling is that of the earlier version.
         EarlierSchedules { at: SortedMoment } = "backup",
@@ -151,6 +154,7 @@ impl Resource for Instances {
                 | Command::Leave(..)
                 | Command::Undelete { .. }
                 | Command::Observe { .. }
+                | Command::LoseEngine(..)
                 | Command::Measure(..)
                 | Command::Release
                 | Command::FindRoom
@@ -168,11 +172,21 @@ impl Resource for Instances {
             .and(Under::<Projects>(instance.project_id))
             .and(Under::<Templates>(instance.template_id))
             .and(InstanceIndex::All)
+            .and_all(instance.engine.map(Under::<Engines>))
+            .and_all(instance.engines_elsewhere().map(|engine| InstanceIndex::Elsewhere { engine }))
             .and_all(next.map(|at| InstanceIndex::EarlierSchedules { at: SortedMoment(at) }))
     }
 
     fn uses(instance: &Instance) -> Uses {
         container_spec::uses(instance)
+    }
+
+    fn engine(instance: &Instance) -> Option<EngineId> {
+        instance.engine
+    }
+
+    fn engines_elsewhere(instance: &Instance) -> Vec<EngineId> {
+        instance.engines_elsewhere().collect()
     }
 
     fn uses_when_deleted(instance: &Instance) -> Uses {
@@ -198,7 +212,7 @@ impl Resource for Instances {
         let deadline = instance.deadline.filter(|_| instance.unreachable_since.is_none());
         match instance.is_in_transition() || instance.observing {
             true => Some(Work::now(Effect::Reconcile).until(deadline)),
-            false => deadline.map(Work::wait),
+            false => deadline.or(instance.forgets_at()).map(Work::wait),
         }
     }
 
@@ -211,7 +225,8 @@ impl Resource for Instances {
     }
 
     fn expires(instance: &Instance) -> bool {
-        instance.state == InstanceState::Deleted
+        let forgets = instance.deadline.is_none() && instance.forgets_at().is_some();
+        instance.state == InstanceState::Deleted || forgets
     }
 
     fn events(
@@ -290,13 +305,18 @@ impl Instances {
 }
 
 fn create(creation: Creation) -> Step<Instances> {
-    let Creation { instance, template, images, app } = creation;
+    let Creation { instance, template, images, engine, app } = creation;
     let key = instance.template_id;
     let used = Change::new().require(&key, &template);
     let mut also = used.merge::<RefCount>(&key.to_string(), RefCountDelta::Add(1));
     for (id, seen) in images {
         also = also.require(&id, &seen);
     }
+    // An engine that is drained or removed meanwhile gets no instance.
+    also = match engine {
+        Some((id, seen)) => also.require(&id, &seen),
+        None => also.require_absent::<OwnDrained>(&This),
+    };
     match app {
         ForApp::Existing(seen) => {
             let also = also.require(&instance.app_id, &seen);

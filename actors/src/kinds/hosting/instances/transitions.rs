@@ -43,7 +43,11 @@ impl Instance {
     ) -> Result<Step<Instances>, Fault> {
         use InstanceState as S;
         let now = at.now;
+        self.may_change(&command)?;
         match command {
+            Command::Move { to } => self.begin_move(to, now),
+            Command::Recover { to, restore } => self.recover(to, restore, now),
+            Command::LoseEngine(engine) => Ok(self.lose_engine(at.id, engine, now)),
             Command::Start { accept_data_loss } => {
                 self.may_run()?;
                 let mut instance = self;
@@ -98,6 +102,7 @@ impl Instance {
     }
 
     fn begin_delete(mut self, data: bool, now: Timestamp) -> Step<Instances> {
+        self.stay("it was deleted", now);
         let within = self.stop_within() + DELETE_WITHIN;
         self.delete_data = data;
         self.state = InstanceState::Deleting;
@@ -160,6 +165,7 @@ impl Instance {
                 }
                 .also(also)
             }
+            Command::LoseEngine(engine) => self.lose_engine(at.id, engine, at.now),
             Command::Measure(bytes) => self.measured(bytes),
             Command::Release => self.release(),
             Command::FindRoom => self.find_room(),
@@ -167,7 +173,7 @@ impl Instance {
         })
     }
 
-    fn begin_start(mut self, now: Timestamp) -> Step<Instances> {
+    pub(super) fn begin_start(mut self, now: Timestamp) -> Step<Instances> {
         self.desired = DesiredState::Running;
         self.crashes.clear();
         (self.last_error, self.coming_up) = (None, false);
@@ -183,9 +189,15 @@ impl Instance {
         desired: DesiredState,
         now: Timestamp,
     ) -> Step<Instances> {
+        self.stop_as(state, desired, now);
+        Step::put(self).anew(Duration::ZERO)
+    }
+
+    pub(super) fn stop_as(&mut self, state: InstanceState, desired: DesiredState, now: Timestamp) {
         self.desired = desired;
         self.state = state;
         self.coming_up = false;
+        self.copy_anew();
         self.deadline = Some(now + self.stop_within());
         self.updated_at = now;
         for service in &mut self.services {
@@ -193,11 +205,10 @@ impl Instance {
         }
         self.crashes.clear();
         self.fail_candidates("the instance was stopped meanwhile");
-        Step::put(self).anew(Duration::ZERO)
     }
 
     /// A volume that is gone is made anew. One that is there is found again.
-    fn forget_volumes(&mut self) {
+    pub(super) fn forget_volumes(&mut self) {
         for service in &mut self.services {
             service.volume = VolumeUse::None;
         }
@@ -237,6 +248,14 @@ impl Instance {
     /// once, without its pause. An instance that failed after crashes starts again.
     pub(super) fn overdue(mut self, now: Timestamp) -> Step<Instances> {
         use InstanceState as S;
+        if self.deadline.is_none_or(|deadline| now < deadline) {
+            self.forget_due(now);
+            return Step::put(self).anew(Duration::ZERO);
+        }
+        if self.moving.as_ref().is_some_and(|moving| moving.copying.is_some()) {
+            self.stay("the copy of a volume took too long", now);
+            return Step::put(self).anew(Duration::ZERO);
+        }
         let late = self.deadline.is_some_and(|deadline| now >= deadline + OVERDUE);
         match self.state {
             S::Deleted | S::Deleting => {
@@ -369,7 +388,7 @@ impl Instance {
         Ok(Step::put(self).anew(Duration::ZERO))
     }
 
-    fn not_now(&self, instead: &str) -> Fault {
+    pub(super) fn not_now(&self, instead: &str) -> Fault {
         Fault::NotNow(format!("this instance is {}; {instead}", self.state_name()))
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
         from_backup_id: instance.initial_restore.as_ref().map(|restore| restore.backup),
         last_error: instance.why_held().or_else(|| instance.last_error.clone()),
         last_log,
-        stale: world.engine_health.is_unreachable(),
+        stale: world.host(instance.engine).is_ok_and(|host| host.health.is_unreachable()),
         created_at: instance.created_at,
         updated_at: instance.updated_at,
         url: url_of(Role::Server),

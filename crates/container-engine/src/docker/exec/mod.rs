@@ -54,7 +54,10 @@ pub(super) async fn exec(
     input: Option<BoxStream<'static, Bytes>>,
 ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
     let about = |failure: DaemonFailure| failure.about(format_args!("container {name}"));
-    let Some(container) = containers::inspect(daemon, name).await?.map(view::container) else {
+    let Some(container) = containers::inspect(daemon, name)
+        .await?
+        .map(|found| view::container(found, daemon.publishes_at))
+    else {
         return Err(EngineError::Missing(format!("container {name}")));
     };
     let marker = format!("SVC_EXEC={}", secret()?);

@@ -12,6 +12,9 @@ use in_use::InUse;
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
 
+/// The label of helpers that names the program that started them.
+const NODE: &str = "svc.node";
+
 /// Where the lines of a build go.
 pub(super) type Sends = Sender<Result<BuildEvent, EngineError>>;
 
@@ -21,6 +24,8 @@ pub(super) struct Helpers {
     pub daemon: Daemon,
     /// The image from which theirs is made.
     base: String,
+    /// Tells the helpers of this program from those of others with the same labels.
+    node: String,
     pub containers: InUse,
     /// Held while their image is looked for or made.
     making: Arc<tokio::sync::Mutex<()>>,
@@ -28,8 +33,13 @@ pub(super) struct Helpers {
 
 impl Helpers {
     pub fn new(daemon: Daemon, base: &str) -> Helpers {
-        let (base, containers) = (base.to_owned(), InUse::default());
-        Helpers { daemon, base, containers, making: Arc::default() }
+        let (base, node, containers) = (base.to_owned(), "only".to_owned(), InUse::default());
+        Helpers { daemon, base, node, containers, making: Arc::default() }
+    }
+
+    /// The label that all helpers of this program have, and no others.
+    fn of_node(&self) -> (String, String) {
+        (NODE.to_owned(), self.node.clone())
     }
 
     /// The id of their image. If it has to be made, its log goes to `sends`.
@@ -44,7 +54,15 @@ impl Docker {
     /// builds. Its packages are installed from the network, unless it has them.
     #[must_use]
     pub fn with_builder_base(mut self, image: &str) -> Docker {
-        self.helpers = Helpers::new(self.helpers.daemon, image);
+        self.helpers.base = image.to_owned();
+        self
+    }
+
+    /// Several programs use the daemon, with the same labels. This one removes only the helpers that it left
+    /// itself, under this name.
+    #[must_use]
+    pub fn of_node(mut self, name: &str) -> Docker {
+        self.helpers.node = name.to_owned();
         self
     }
 }

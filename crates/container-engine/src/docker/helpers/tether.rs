@@ -35,12 +35,14 @@ const LINE: Duration = Duration::from_secs(60);
 /// What passes: a device that another program has for a moment.
 const PASSING: &str = "no loop device is free";
 
-/// Removes containers with these labels that an earlier process left.
+/// Removes containers with these labels that an earlier process of this node left.
 pub(in crate::docker) async fn remove_others(
-    Helpers { daemon, containers: in_use, .. }: &Helpers,
+    helpers: &Helpers,
     labels: &Labels,
 ) -> Result<(), EngineError> {
-    for container in objects::containers(daemon, labels).await? {
+    let Helpers { daemon, containers: in_use, .. } = helpers;
+    let labels = labels.clone().into_iter().chain([helpers.of_node()]).collect();
+    for container in objects::containers(daemon, &labels).await? {
         if !in_use.has(&container.name) {
             tracing::warn!(name = container.name, "the container of an earlier helper is removed");
             containers::remove(daemon, &container.name).await?;
@@ -90,11 +92,12 @@ impl Tethered {
     /// Creates and starts a container, whose main program must end with its input. `disk` is given back
     /// when the container is gone.
     pub async fn start(
-        Helpers { daemon, containers: in_use, .. }: &Helpers,
+        helpers: &Helpers,
         image: &str,
         body: ContainerCreateBody,
         disk: Option<Taken>,
     ) -> Result<Tethered, EngineError> {
+        let Helpers { daemon, containers: in_use, .. } = helpers;
         let name = format!("svc-helper-{}", exec::secret()?);
         // From here on it is removed, wherever this stops.
         let guard = Guard {
@@ -104,6 +107,8 @@ impl Tethered {
             runtime: Handle::current(),
         };
         let host = HostConfig { auto_remove: Some(true), ..body.host_config.unwrap_or_default() };
+        let labels =
+            body.labels.unwrap_or_default().into_iter().chain([helpers.of_node()]).collect();
         let body = ContainerCreateBody {
             attach_stdin: Some(true),
             attach_stdout: Some(true),
@@ -111,6 +116,7 @@ impl Tethered {
             open_stdin: Some(true),
             stdin_once: Some(true),
             host_config: Some(host),
+            labels: Some(labels),
             ..body
         };
         let options = CreateContainerOptionsBuilder::default().name(&name).build();

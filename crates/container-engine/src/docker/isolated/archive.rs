@@ -10,18 +10,19 @@
 
 mod config;
 mod layer;
-mod pipes;
 #[cfg(test)]
 mod tests;
 
-use crate::{BuildSpec, EngineError, Output};
+use crate::{
+    BuildSpec, EngineError, Output,
+    docker::pipes::{InputPipe, OutputPipe},
+};
 use bytes::Bytes;
 use config::Config;
 use contract::Timestamp;
 use data_encoding::HEXLOWER;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, stream};
-use pipes::{InputPipe, OutputPipe};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{

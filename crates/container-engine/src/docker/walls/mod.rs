@@ -73,10 +73,17 @@ struct Standing {
 
 impl Docker {
     /// Puts walls around the networks with these labels. Containers on them do not reach the `closed`
-    /// networks of addresses, which are given by an address and the bits that count.
+    /// networks of addresses, which are given by an address and the bits that count. `of` tells the walls of
+    /// several engines with the same labels apart: they may be on one machine.
     #[must_use]
-    pub fn with_walls(mut self, labels: Labels, closed: Vec<(IpAddr, u8)>) -> Docker {
-        let tag = short(labels.iter().flat_map(|(name, value)| [name, value]), 6);
+    pub fn with_walls(
+        mut self,
+        labels: Labels,
+        closed: Vec<(IpAddr, u8)>,
+        of: Option<&String>,
+    ) -> Docker {
+        let texts = labels.iter().flat_map(|(name, value)| [name, value]).chain(of);
+        let tag = short(texts, 6);
         let (state, raised) = (tokio::sync::Mutex::new(State::Unknown), Notify::new());
         self.walls = Some(Walls { labels, closed, tag, state, raised });
         self

@@ -23,6 +23,7 @@ use contract::{
         CreateBackendInstance, GetBackendInstance, GetBackendInstances, InstanceKinds,
         UndeleteBackendInstance,
     },
+    engines::EngineLabels,
     instance_helpers::GetInstanceDetails,
     instances::{Instance, InstanceKind, InstanceState, Role},
     market_instances::DeployMarketServer,
@@ -236,6 +237,7 @@ fn market(form: &Form, project_id: ProjectId) -> Result<DeployMarketServer, Faul
         template_id: form.get("templateId")?,
         env: form.get("env")?,
         resources: None,
+        engine_labels: EngineLabels::new(),
         from_backup_id: form.get("fromBackupId")?,
     })
 }
@@ -248,6 +250,7 @@ fn backend(form: &Form, project_id: ProjectId) -> Result<CreateBackendInstance, 
         template_id: form.get("templateId")?,
         env: form.get("env")?,
         resources: None,
+        engine_labels: EngineLabels::new(),
         from_backup_id: form.get("fromBackupId")?,
     })
 }

@@ -2,6 +2,7 @@
 //! [`lists`] has the users, organizations, projects and the audit log.
 
 mod certificates;
+mod engines;
 mod lists;
 mod usage;
 
@@ -45,6 +46,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/operations/settle", web::post().to(settle))
         .route("/operations/verify", web::post().to(verify));
     certificates::configure(app);
+    engines::configure(app);
     lists::configure(app);
     usage::configure(app);
 }
@@ -56,6 +58,7 @@ const TABS: &[Tab] = &[
     ("/organizations", Messages::all_organizations),
     ("/projects", Messages::all_projects),
     ("/usage", Messages::usage),
+    ("/engines", Messages::container_engines),
     ("/certificates", Messages::certificates),
     ("/images", Messages::images),
     ("/image-builds", Messages::image_builds),

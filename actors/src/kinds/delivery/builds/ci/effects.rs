@@ -33,10 +33,6 @@ pub(in crate::kinds::delivery::builds) async fn dispatch(
         Ok(reached) => reached,
         Err(outcome) => return done(outcome),
     };
-    // An earlier process of the service, or an earlier attempt of this one, may have asked.
-    if run.asked_at < world.started_at || !world.asked_runs.now(id, run.asked_at) {
-        return done(RunOutcome::Unclear);
-    }
     let (Some(plan), build) = (&state.plan, &state.build) else {
         return done(RunOutcome::Unclear);
     };
@@ -62,11 +58,9 @@ pub(in crate::kinds::delivery::builds) async fn dispatch(
         }
         Ok(None) => RunOutcome::Unclear,
         Err(CiError::Refused(why)) => {
-            world.asked_runs.forget(id);
             return Ok(Outcome::Impossible(why));
         }
         Err(CiError::Busy { why, after }) => {
-            world.asked_runs.forget(id);
             log::say(world, id, format!("Waiting {} s: {why}", after.as_secs()));
             RunOutcome::NotBegun(after)
         }
@@ -90,16 +84,11 @@ pub(in crate::kinds::delivery::builds) async fn find(world: &World, state: &Stat
 }
 
 /// Looks how far the run is.
-pub(in crate::kinds::delivery::builds) async fn follow(
-    world: &World,
-    id: BuildId,
-    state: &State,
-) -> Done {
+pub(in crate::kinds::delivery::builds) async fn follow(world: &World, state: &State) -> Done {
     let (ci, run, number) = match reach_run(world, state) {
         Ok(reached) => reached,
         Err(outcome) => return done(outcome),
     };
-    world.asked_runs.forget(id);
     let progress = match ci.look(&run.repository, number, run.tag.as_deref()).await {
         Ok(Some(progress)) => progress,
         Ok(None) => return done(RunOutcome::Looked(None)),

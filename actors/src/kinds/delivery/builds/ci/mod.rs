@@ -14,16 +14,9 @@ use crate::{
     ports::ci::{BegunRun, RunProgress},
     runtime::store::{Keyed, Store},
 };
-use contract::{
-    ArtifactId, BuildId, EventId, Fault, Timestamp, builds::Build, text::RepositoryName,
-};
+use contract::{ArtifactId, EventId, Fault, Timestamp, builds::Build, text::RepositoryName};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::HashMap,
-    fmt::Display,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt::Display, time::Duration};
 
 /// The workflow that builds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,24 +75,6 @@ pub struct CiRun {
     /// Nothing has to be cancelled: the run has ended, or there is none.
     #[serde(default)]
     pub over: bool,
-}
-
-/// The builds for which this process asked for a run, with the time of [`CiRun::asked_at`]. An effect
-/// whose outcome could not be written runs again, and must not ask again.
-#[derive(Default)]
-pub struct RequestedRuns(Mutex<HashMap<BuildId, Timestamp>>);
-
-impl RequestedRuns {
-    /// Notes that the service asks for the run of a build. Returns whether it did not before.
-    fn now(&self, build: BuildId, at: Timestamp) -> bool {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(build, at) != Some(at)
-    }
-
-    /// The run of a build is written down, the host began none, or the build has ended.
-    pub(super) fn forget(&self, build: BuildId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&build);
-    }
 }
 
 /// The outcome of an effect on the run of a build.

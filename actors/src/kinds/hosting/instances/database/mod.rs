@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use container_engine::{EngineError, Output};
+use container_engine::{Engine, EngineError, Output};
 use contract::{
     BackupId, InstanceId, Sha256,
     backups::BackupKind,
@@ -46,6 +46,7 @@ pub fn role(kind: BackupKind) -> Role {
 
 /// A database that runs in this container.
 pub struct RunningDatabase {
+    engine: Arc<dyn Engine>,
     container: String,
     database: Database,
     password: Option<String>,
@@ -68,7 +69,8 @@ impl RunningDatabase {
                 .map_err(|e| e.to_string())?,
             None => None,
         };
-        Ok(RunningDatabase { container, database, password })
+        let engine = world.host(instance.engine).map_err(|e| e.to_string())?.engine.clone();
+        Ok(RunningDatabase { engine, container, database, password })
     }
 
     /// Writes the content of the database as this backup, whose file may have `most` bytes. Returns the size
@@ -81,9 +83,10 @@ impl RunningDatabase {
     ) -> Result<(u64, Sha256), NotDone> {
         let exec = tools::dump(&self.database, self.password.as_deref(), WITHIN);
         let tool = exec.command.iter().find(|word| word.contains("dump")).cloned();
-        let output = world.ports.engine.exec(&self.container, exec, None).await?;
+        let output = self.engine.exec(&self.container, exec, None).await?;
         let complaints = Complaints::default();
         let plain = bytes_of(output, tool.unwrap_or_default(), complaints.clone());
+        let _working_copy = world.ports.dumps.working_copy(id);
         let written = world.ports.dumps.write(id, most, plain).await;
         let Written { size, sha256, head, tail } = written.map_err(|e| {
             NotDone::Refused(match e {
@@ -97,7 +100,7 @@ impl RunningDatabase {
             })
         })?;
         is_whole(self.database.engine, &head, &tail).map_err(NotDone::Refused)?;
-        let kept = world.ports.dumps.keep(id).await;
+        let kept = world.ports.dumps.keep(id, &sha256).await;
         kept.map_err(|e| NotDone::Unreachable(e.to_string()))?;
         Ok((size, sha256))
     }
@@ -115,7 +118,7 @@ impl RunningDatabase {
         let exec = tools::restore(&self.database, self.password.as_deref(), WITHIN);
         let tool = exec.command.iter().find(|w| *w == "psql" || *w == "mongorestore").cloned();
         let input = input_of(self.database.engine, plain);
-        let output = world.ports.engine.exec(&self.container, exec, Some(input)).await?;
+        let output = self.engine.exec(&self.container, exec, Some(input)).await?;
         end_of(output, &tool.unwrap_or_default()).await.map_err(NotDone::Refused)
     }
 }

@@ -162,6 +162,19 @@ impl Instance {
                 self.last_error = Some(why);
                 Some(REFUSED_PAUSE)
             }
+            Action::Prepare(role) | Action::Copy(role) => {
+                self.forget_build(*role);
+                Some(if self.move_failed(&why, now) { REFUSED_PAUSE } else { Duration::ZERO })
+            }
+            Action::Forget(engine) if self.state != InstanceState::Deleting => {
+                tracing::warn!(why, "what an instance left at another engine was not removed");
+                self.forgets_later(*engine, now);
+                AT_ONCE
+            }
+            Action::Forget(_) => {
+                self.last_error = Some(why);
+                Some(REFUSED_PAUSE)
+            }
             // Removal is tried until it succeeds.
             Action::Stop(..) | Action::Remove(..) | Action::Clear => {
                 self.last_error = Some(why);
@@ -178,7 +191,8 @@ impl Instance {
         now: Timestamp,
     ) -> Option<Duration> {
         match action {
-            Action::Provision(..) | Action::Stop(..) => {}
+            Action::Provision(..) => {}
+            Action::Stop(..) => self.copy_anew(),
             Action::Start(role, generation) => {
                 self.provisioned(now);
                 let live = self.service_mut(role).filter(|s| s.live.generation == generation);
@@ -208,6 +222,18 @@ impl Instance {
                     self.make_live(role, candidate.revision, now);
                 }
             }
+            Action::Prepare(role) => self.prepared(role),
+            Action::Halt => self.stop_as(InstanceState::Restarting, self.desired, now),
+            Action::BeginCopy(role) => {
+                self.copying(role);
+                self.deadline = Some(now + database::WITHIN);
+            }
+            Action::Copy(role) => {
+                self.copied(role);
+                self.deadline = Some(now + self.stop_within());
+            }
+            Action::Arrive => self.arrive(now),
+            Action::Forget(engine) => self.forgot(engine),
             Action::Reject(role, why) => self.reject(role, why, log),
             Action::Dismiss(role) => self.dismiss(role),
             Action::GiveUp(role, why) => return self.give_up(role, why, log, now),
@@ -303,7 +329,7 @@ impl Instance {
         self.reset_attempts();
     }
 
-    fn reset_attempts(&mut self) {
+    pub(in crate::kinds::hosting::instances) fn reset_attempts(&mut self) {
         for service in &mut self.services {
             service.attempts = 0;
             service.live.passes = 0;

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     kinds::{
         hosting::{
-            engine_health::Egress,
+            engines::{Egress, Host},
             image_builds::from_recipe::Availability,
             instances::{
                 container_spec,
@@ -15,7 +15,7 @@ use crate::{
                 image,
                 record::Instance,
                 rules::{Instances, Outcome, ResolvedImage},
-                service::Service,
+                service::{Service, VolumeUse},
             },
             names,
         },
@@ -56,12 +56,16 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let instance = &kept.state;
-    let observation = match observe(&world, id, instance).await {
+    let host = match world.host(instance.engine) {
+        Ok(host) => host,
+        Err(e) => return Ok(unreachable(Egress::Unknown, instance, e.to_string())),
+    };
+    let observation = match observe(&world, &host, id, instance).await {
         Ok(observation) => observation,
-        Err(e) => return Ok(unreachable(&world, instance, e.to_string())),
+        Err(e) => return Ok(unreachable(host.health.status().egress, instance, e.to_string())),
     };
     let action = plan(instance, &observation, world.ports.clock.now());
-    let executor = Executor { id, instance, observation: &observation, world: &world };
+    let executor = Executor { id, instance, observation: &observation, host: &host, world: &world };
     let result = match executor.execute(&action).await {
         Ok(Done::Building(role, generation, job)) => {
             let (job, progress) = (job.id, job.progress);
@@ -70,7 +74,9 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
         Ok(Done::Resolved(image)) => Ok(Some(image)),
         Ok(Done::Executed) => Ok(None),
         Ok(Done::NoTurn) => return Ok(Outcome::NoTurn),
-        Err(NotDone::Unreachable(why)) => return Ok(unreachable(&world, instance, why)),
+        Err(NotDone::Unreachable(why)) => {
+            return Ok(unreachable(host.health.status().egress, instance, why));
+        }
         Err(NotDone::Refused(why)) => Err(why),
     };
     let log = executor.output(&action, result.is_err()).await;
@@ -78,9 +84,9 @@ pub(in crate::kinds::hosting::instances) async fn reconcile(
 }
 
 /// Only operators see the engine's own message: it describes the inside of this machine.
-fn unreachable(world: &World, instance: &Instance, why: String) -> Outcome {
+fn unreachable(egress: Egress, instance: &Instance, why: String) -> Outcome {
     tracing::warn!(name = %instance.name, why, "the container engine did not serve an instance");
-    Outcome::Waits(match world.engine_health.status().egress {
+    Outcome::Waits(match egress {
         Egress::Open(_) => {
             "an operator: this machine does not keep instances from its internal network"
         }
@@ -99,16 +105,22 @@ enum Done {
     NoTurn,
 }
 
+/// An instance that does not serve waits for no engine: it is better off where it was.
+fn given_up<T>(done: Result<T, NotDone>) -> Result<T, NotDone> {
+    done.map_err(|(NotDone::Refused(why) | NotDone::Unreachable(why))| NotDone::Refused(why))
+}
+
 struct Executor<'a> {
     id: InstanceId,
     instance: &'a Instance,
     observation: &'a Observation,
+    host: &'a Host,
     world: &'a World,
 }
 
 impl Executor<'_> {
     async fn execute(&self, action: &Action) -> Result<Done, NotDone> {
-        let engine = &self.world.ports.engine;
+        let engine = &self.host.engine;
         let name = |role: Role, generation: u32| names::container(self.id, role, generation);
         match action {
             Action::Provision(role, generation) => {
@@ -124,9 +136,25 @@ impl Executor<'_> {
                 engine.stop(&name, self.grace(*role)).await?;
                 engine.remove_container(&name).await?;
             }
-            Action::Clear => self.clear().await?,
+            Action::Clear => self.clear(self.host, self.instance.delete_data).await?,
+            Action::Prepare(role) => return self.prepare(*role).await,
+            Action::Copy(role) => given_up(self.copy(*role).await)?,
+            Action::Arrive => {
+                // The volumes stay for a while. An engine that went away meanwhile keeps nobody from arriving.
+                if let Err(e) = self.clear(self.host, false).await {
+                    tracing::warn!(id = %self.id, error = %e, "an instance that moved left containers behind");
+                }
+            }
+            Action::Forget(engine) => {
+                let host = self.world.host(*engine);
+                let gone = async { self.clear(&*host?, true).await };
+                // It waits for no engine: it tries again later.
+                gone.await.map_err(|e| NotDone::Refused(e.to_string()))?;
+            }
             Action::BeginRestore(_)
             | Action::Switch(_)
+            | Action::Halt
+            | Action::BeginCopy(_)
             | Action::Reject(..)
             | Action::Dismiss(_)
             | Action::GiveUp(..)
@@ -149,31 +177,40 @@ impl Executor<'_> {
         let Some((service, revision)) = found else {
             return Err(NotDone::Refused("this service does not exist any more".into()));
         };
-        let reference = match image::provide(self.world, &revision.image).await? {
+        let reference = match image::provide(self.world, self.host, &revision.image).await? {
             Availability::Here(reference) => reference,
             Availability::Building(job) => return Ok(Done::Building(role, generation, job)),
         };
         let Some(_turn) = self.turn().await? else { return Ok(Done::NoTurn) };
-        self.ensure_network().await?;
+        self.ensure_network(self.host).await?;
         let labels = names::of_instance(&ports.site.installation, self.id);
         if revision.template().volume.is_some() {
-            let mut labels = labels.clone();
-            labels.insert(names::ROLE.into(), role.label().into());
-            ports.engine.ensure_volume(&names::volume(self.id, role), &labels).await?;
+            let volume = names::volume(self.id, role);
+            if self.begins_with_backup() && service.volume == VolumeUse::None {
+                // What an earlier stay left there is not what the backup has.
+                self.host.engine.remove_volume(&volume).await?;
+            }
+            let labels = names::of_volume(labels, role);
+            self.host.engine.ensure_volume(&volume, &labels).await?;
         }
         let instance = self.instance;
         let spec =
             container_spec::container(ports, self.id, instance, service, revision, &reference);
         let spec = spec.map_err(|e| NotDone::Refused(e.to_string()))?;
-        ports.engine.ensure_container(&spec).await?;
+        self.host.engine.ensure_container(&spec).await?;
         Ok(Done::Resolved(ResolvedImage { role, generation, reference }))
     }
 
-    /// Ensures the network, and that what is on it reaches only what it may.
-    async fn ensure_network(&self) -> Result<(), EngineError> {
+    /// Whether the backup that it begins with is still to be restored.
+    fn begins_with_backup(&self) -> bool {
+        self.instance.initial_restore.as_ref().is_some_and(|restore| !restore.begun)
+    }
+
+    /// Ensures the network at an engine, and that what is on it reaches only what it may.
+    async fn ensure_network(&self, host: &Host) -> Result<(), EngineError> {
         let ports = &self.world.ports;
         let labels = names::of_instance(&ports.site.installation, self.id);
-        ports.engine.ensure_network(&names::network(self.id), &labels).await
+        host.engine.ensure_network(&names::network(self.id), &labels).await
     }
 
     /// The turn at the engine of the tenant whose instance this is, unless it comes too late.
@@ -187,7 +224,7 @@ impl Executor<'_> {
 
     /// Starts a container. A stopped container with an outdated configuration is created anew.
     async fn start(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
-        let engine = &self.world.ports.engine;
+        let engine = &self.host.engine;
         let name = names::container(self.id, role, generation);
         let observed = self.observation.get(role, generation);
         // A container that was never started is as it was created, also if it waited long for a database.
@@ -202,10 +239,10 @@ impl Executor<'_> {
         }
         let Some(turn) = self.turn().await? else { return Ok(Done::NoTurn) };
         if is_as_created {
-            self.ensure_network().await?;
+            self.ensure_network(self.host).await?;
         }
         // The engine was asked just now, so it is there. The new container may get the port of another one.
-        self.world.engine_health.set_back();
+        self.host.health.set_back();
         match engine.start(&name).await {
             // The network or volume was removed from outside and created anew. The container still
             // refers to the old one, so it is created anew as well.
@@ -222,6 +259,50 @@ impl Executor<'_> {
         Ok(done)
     }
 
+    /// The engine that the instance moves to.
+    fn target(&self) -> Result<Arc<Host>, NotDone> {
+        let moving = self.instance.moving.as_ref();
+        let moving = moving.ok_or_else(|| NotDone::Refused("it is not being moved".into()))?;
+        Ok(self.world.host(moving.to)?)
+    }
+
+    /// Has the network and the image of a service at the engine that the instance moves to. While the walls there are
+    /// raised or the image is built, the move waits, and the instance serves.
+    async fn prepare(&self, role: Role) -> Result<Done, NotDone> {
+        let target = self.target()?;
+        self.ensure_network(&target).await?;
+        let Some(service) = self.instance.service(role) else { return Ok(Done::Executed) };
+        let live = &service.live;
+        Ok(match image::provide(self.world, &target, &live.image).await? {
+            Availability::Here(_) => Done::Executed,
+            Availability::Building(job) => Done::Building(role, live.generation, job),
+        })
+    }
+
+    /// Copies the volume of a service, whose container does not run.
+    async fn copy(&self, role: Role) -> Result<(), NotDone> {
+        let (target, name) = (self.target()?, names::volume(self.id, role));
+        let labels = names::of_instance(&self.world.ports.site.installation, self.id);
+        // An earlier attempt may have left a part, and an earlier stay there what is old.
+        let there = target.engine.inventory(&labels).await?;
+        for container in &there.containers {
+            target.engine.remove_container(&container.name).await?;
+        }
+        target.engine.remove_volume(&name).await?;
+        let had_data = self.instance.service(role).map(|service| service.volume);
+        let content = match self.host.engine.read_volume(&name).await {
+            Ok(content) => content,
+            // No container ran with it.
+            Err(EngineError::Missing(_)) if had_data == Some(VolumeUse::None) => return Ok(()),
+            Err(EngineError::Missing(_)) => {
+                return Err(NotDone::Refused("its volume with data is gone".into()));
+            }
+            Err(e) => return Err(e.into()),
+        };
+        target.engine.ensure_volume(&name, &names::of_volume(labels, role)).await?;
+        Ok(target.engine.write_volume(&name, content).await?)
+    }
+
     async fn restore(&self, role: Role) -> Result<(), NotDone> {
         let Executor { id, instance, world, .. } = *self;
         let found = instance.initial_restore.as_ref().zip(instance.service(role));
@@ -234,10 +315,10 @@ impl Executor<'_> {
         database.restore(restore.backup, &restore.sha256, world).await
     }
 
-    /// Removes every object with the instance's label, including those that the record does not
-    /// name.
-    async fn clear(&self) -> Result<(), EngineError> {
-        let engine = &self.world.ports.engine;
+    /// Removes every object with the instance's label from an engine, including those that the record does not
+    /// name; volumes only with the `data`.
+    async fn clear(&self, host: &Host, data: bool) -> Result<(), EngineError> {
+        let engine = &host.engine;
         let labels = names::of_instance(&self.world.ports.site.installation, self.id);
         let inventory = engine.inventory(&labels).await?;
         for container in &inventory.containers {
@@ -246,7 +327,7 @@ impl Executor<'_> {
         for network in &inventory.networks {
             engine.remove_network(&network.name).await?;
         }
-        if self.instance.delete_data {
+        if data {
             for volume in &inventory.volumes {
                 engine.remove_volume(&volume.name).await?;
             }
@@ -271,7 +352,7 @@ impl Executor<'_> {
         let Some((role, generation)) = failed else { return Vec::new() };
         let name = names::container(self.id, role, generation);
         let query = LogQuery { tail: KEPT_LINES, since: None, stream: None };
-        let lines = self.world.ports.engine.logs(&name, query).await.unwrap_or_default();
+        let lines = self.host.engine.logs(&name, query).await.unwrap_or_default();
         lines.into_iter().map(|line| line.text.chars().take(1000).collect()).collect()
     }
 }

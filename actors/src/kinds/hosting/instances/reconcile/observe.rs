@@ -4,6 +4,7 @@
 use super::plan::is_young;
 use crate::kinds::{
     hosting::{
+        engines::Host,
         instances::{
             record::Instance,
             service::{Service, VolumeUse},
@@ -21,6 +22,7 @@ use contract::{
 use futures_util::StreamExt;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     time::Duration,
 };
 
@@ -36,7 +38,7 @@ pub struct Observation {
 pub struct ObservedContainer {
     pub state: ServiceState,
     pub health: ServiceHealth,
-    /// The port on the loopback address.
+    /// The port at the address of the engine's machine.
     pub port: Option<u16>,
     pub started_at: Option<Timestamp>,
     /// How the container ended, in words.
@@ -61,6 +63,7 @@ const PROBES: u32 = 3;
 /// Observes every container that the record names.
 pub(super) async fn observe(
     world: &World,
+    host: &Host,
     id: InstanceId,
     instance: &Instance,
 ) -> Result<Observation, EngineError> {
@@ -68,23 +71,23 @@ pub(super) async fn observe(
     for service in &instance.services {
         for generation in service.generations() {
             let name = names::container(id, service.role, generation);
-            let found = world.ports.engine.container(&name).await?;
+            let found = host.engine.container(&name).await?;
             // A container with our name but without our label is not ours. Creating ours fails
             // with a conflict.
             let Some(container) = found.filter(|found| is_of(id, found)) else { continue };
-            let health = health(world, instance, service, generation, &container).await;
+            let health = health((world, host), instance, service, generation, &container).await;
             let observed = observed(&container, health);
             observation.containers.insert((service.role, generation), observed);
         }
     }
-    observation.without_volume = without_volume(world, id, instance, &observation).await?;
+    observation.without_volume = without_volume((world, host), id, instance, &observation).await?;
     Ok(observation)
 }
 
 /// See [`Observation::without_volume`]. The volume of a running container is not looked at: the engine
 /// removes none that is in use.
 async fn without_volume(
-    world: &World,
+    (world, host): (&World, &Host),
     id: InstanceId,
     instance: &Instance,
     observation: &Observation,
@@ -100,7 +103,7 @@ async fn without_volume(
         return Ok(without);
     }
     let labels = names::of_instance(&world.ports.site.installation, id);
-    let there = world.ports.engine.inventory(&labels).await?.volumes;
+    let there = host.engine.inventory(&labels).await?.volumes;
     without.retain(|role| there.iter().all(|volume| volume.name != names::volume(id, *role)));
     Ok(without)
 }
@@ -123,7 +126,7 @@ fn observed(container: &Container, health: ServiceHealth) -> ObservedContainer {
 }
 
 async fn health(
-    world: &World,
+    (world, host): (&World, &Host),
     instance: &Instance,
     service: &Service,
     generation: u32,
@@ -144,20 +147,24 @@ async fn health(
                 if is_young(container.started_at, world.ports.clock.now()) =>
             {
                 let command = command.iter().map(ToString::to_string).collect();
-                run(world, &container.name, command).await
+                run((world, host), &container.name, command).await
             }
             Some(Health::Starting) | None => ServiceHealth::Starting,
         },
         Some(HealthCheck::Http(path)) => {
-            probe(world, instance, container.port, path.as_str()).await
+            probe((world, host), instance, container.port, path.as_str()).await
         }
     }
 }
 
-async fn run(world: &World, container: &str, command: Vec<String>) -> ServiceHealth {
+async fn run(
+    (world, host): (&World, &Host),
+    container: &str,
+    command: Vec<String>,
+) -> ServiceHealth {
     let exec = Exec { command, env: BTreeMap::new(), user: None, within: COMMAND_WITHIN };
     let passed = async {
-        let mut output = world.ports.engine.exec(container, exec, None).await.ok()?;
+        let mut output = host.engine.exec(container, exec, None).await.ok()?;
         while let Some(part) = output.next().await {
             if let Output::Exit(code) = part.ok()? {
                 return Some(code == 0);
@@ -171,11 +178,17 @@ async fn run(world: &World, container: &str, command: Vec<String>) -> ServiceHea
     }
 }
 
-async fn probe(world: &World, instance: &Instance, port: Option<u16>, path: &str) -> ServiceHealth {
+async fn probe(
+    (world, host): (&World, &Host),
+    instance: &Instance,
+    port: Option<u16>,
+    path: &str,
+) -> ServiceHealth {
     let Some(port) = port else { return ServiceHealth::Starting };
+    let server = SocketAddr::new(host.address, port);
     let is_up = matches!(instance.state, InstanceState::Running | InstanceState::Degraded);
     for _ in 0..if is_up { PROBES } else { 1 } {
-        if world.ports.upstream.is_healthy(port, path, PROBE_WITHIN).await {
+        if world.ports.upstream.is_healthy(server, path, PROBE_WITHIN).await {
             return ServiceHealth::Healthy;
         }
     }

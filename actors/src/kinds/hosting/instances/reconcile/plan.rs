@@ -6,7 +6,7 @@ use crate::kinds::hosting::instances::{
     service::{Revision, Service},
 };
 use contract::{
-    Timestamp,
+    EngineId, Timestamp,
     instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},
 };
 use std::time::Duration;
@@ -36,6 +36,18 @@ pub enum Action {
     Crashed(Role, String),
     /// Remove all containers and the network, and with `delete_data` the volumes.
     Clear,
+    /// Have the image of a service at the engine that the instance moves to.
+    Prepare(Role),
+    /// Stop, to move.
+    Halt,
+    /// Give the copy of a volume its deadline.
+    BeginCopy(Role),
+    /// Copy the volume of a service to the engine that the instance moves to.
+    Copy(Role),
+    /// Be at the engine that the instance moves to.
+    Arrive,
+    /// Remove what the instance left at this engine.
+    Forget(Option<EngineId>),
     /// Observe again after a pause.
     Wait(Duration),
     /// The instance is as desired.
@@ -62,8 +74,17 @@ const VOLUME_GONE: &str = "the volume with its data is gone from this machine. B
 /// The table in the documentation of [`instances`](crate::kinds::hosting::instances) has one row for each
 /// arm.
 pub fn plan(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
+    match at_its_engine(instance, observation, now) {
+        Action::Rest => between_engines(instance).unwrap_or(Action::Rest),
+        action => action,
+    }
+}
+
+fn at_its_engine(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
     match instance.state {
-        InstanceState::Deleting => take_down(instance, observation).unwrap_or(Action::Clear),
+        InstanceState::Deleting => take_down(instance, observation)
+            .or_else(|| left_elsewhere(instance))
+            .unwrap_or(Action::Clear),
         InstanceState::Deleted => Action::Clear,
         InstanceState::Failed => remove_all_but_live(instance, observation).unwrap_or(Action::Rest),
         InstanceState::Restarting if !instance.coming_up => {
@@ -72,6 +93,43 @@ pub fn plan(instance: &Instance, observation: &Observation, now: Timestamp) -> A
         _ if instance.desired == DesiredState::Running => bring_up(instance, observation, now),
         _ => take_down(instance, observation).unwrap_or(Action::Rest),
     }
+}
+
+/// Where a deleted instance whose data goes has volumes still.
+fn left_elsewhere(instance: &Instance) -> Option<Action> {
+    let left = instance.left_behind.first().filter(|_| instance.delete_data)?;
+    Some(Action::Forget(left.engine))
+}
+
+/// The next step of a move, of an instance that has come to rest: the images first, while it serves. Then it stops, and
+/// its volumes are copied. What it left elsewhere is removed when its time is over.
+fn between_engines(instance: &Instance) -> Option<Action> {
+    use InstanceState::{Degraded, Failed, Restarting, Running, Stopped};
+    let is_down = match instance.state {
+        Running | Degraded | Failed => false,
+        Stopped => true,
+        Restarting if !instance.coming_up => true,
+        _ => return None,
+    };
+    let Some(moving) = &instance.moving else {
+        let mut over = instance.left_behind.iter().filter(|left| left.until.is_none());
+        return over.next().map(|left| Action::Forget(left.engine));
+    };
+    let unprepared = |service: &&Service| !moving.prepared.contains(&service.role);
+    if let Some(service) = instance.services.iter().find(unprepared) {
+        return Some(Action::Prepare(service.role));
+    }
+    if !is_down {
+        return Some(Action::Halt);
+    }
+    let to_copy = |service: &&Service| {
+        service.live.template().volume.is_some() && !moving.copied.contains(&service.role)
+    };
+    Some(match instance.services.iter().find(to_copy) {
+        Some(service) if moving.copying == Some(service.role) => Action::Copy(service.role),
+        Some(service) => Action::BeginCopy(service.role),
+        None => Action::Arrive,
+    })
 }
 
 /// Creates all containers, then starts the services in order: each once those before it are

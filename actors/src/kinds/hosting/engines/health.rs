@@ -6,21 +6,23 @@ use contract::{Fault, Timestamp, operators::DiskUsage};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EngineHealth {
     status: Mutex<EngineStatus>,
+    /// After so many looks in a row that found no engine, it counts as unreachable.
+    looks: u32,
     /// Told when the engine is back and nobody has observed its containers yet.
     is_back: Notify,
 }
 
-/// Whether instances are kept from what they may not reach.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Whether instances are kept from what they may not reach. The worst is the greatest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Egress {
+    /// They are, or need not be.
+    Restricted,
     /// Nobody knows yet.
     #[default]
     Unknown,
-    /// They are, or need not be.
-    Restricted,
     /// They are not, because of this.
     Open(String),
 }
@@ -37,6 +39,8 @@ pub struct EngineStatus {
     pub lost: bool,
     /// How often the engine came back.
     pub returns: u64,
+    /// How many looks in a row found no engine, and since when.
+    missed: Option<Missed>,
     /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
     pub egress: Egress,
@@ -50,7 +54,45 @@ pub struct EngineStatus {
     pub drift: u64,
 }
 
+impl EngineStatus {
+    /// The worst of two engines, and the sums of what was counted there.
+    pub(super) fn and(self, other: EngineStatus) -> EngineStatus {
+        let since = |status: &EngineStatus| status.unreachable.as_ref().map(|(since, _)| *since);
+        let first = match (since(&self), since(&other)) {
+            (Some(one), Some(two)) if two < one => other.unreachable,
+            (None, _) => other.unreachable,
+            _ => self.unreachable,
+        };
+        EngineStatus {
+            observed_all: self.observed_all && other.observed_all,
+            unreachable: first,
+            egress: self.egress.max(other.egress),
+            orphans: self.orphans + other.orphans,
+            drift: self.drift + other.drift,
+            ..self
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Missed {
+    looks: u32,
+    since: Timestamp,
+}
+
+impl Default for EngineHealth {
+    /// That of an engine of this machine: what does not answer is not there.
+    fn default() -> EngineHealth {
+        EngineHealth { status: Mutex::default(), looks: 1, is_back: Notify::new() }
+    }
+}
+
 impl EngineHealth {
+    /// That of an engine of another machine: the network between may lose an answer.
+    pub fn of_other_machine() -> EngineHealth {
+        EngineHealth { looks: 3, ..EngineHealth::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, EngineStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,17 +111,25 @@ impl EngineHealth {
 
     pub(crate) fn set_unreachable(&self, why: &EngineError, now: Timestamp) {
         let mut status = self.lock();
-        if status.unreachable.is_none() {
-            tracing::warn!(error = %why, "the container engine is unreachable");
-        }
         status.checked = true;
-        let since = status.unreachable.take().map_or(now, |(since, _)| since);
+        let missed = status.missed.get_or_insert(Missed { looks: 0, since: now });
+        missed.looks = missed.looks.saturating_add(1);
+        let Missed { looks, since } = *missed;
+        if looks < self.looks {
+            return;
+        }
+        if status.unreachable.is_none() {
+            tracing::warn!(error = %why, "a container engine is unreachable");
+        }
         status.unreachable = Some((since, why.to_string()));
     }
 
-    /// The engine tells of its events no longer.
-    pub(crate) fn set_lost(&self) {
-        self.lock().lost = true;
+    /// The engine tells of its events no longer. Where this process is not alone, another one may start containers
+    /// meanwhile, and give their ports to others.
+    pub(crate) fn set_lost(&self, is_alone: bool) {
+        let mut status = self.lock();
+        status.lost = true;
+        status.observed_all &= is_alone;
     }
 
     /// A container is about to be started, or the engine tells of its events. If it was lost, it is back: until
@@ -112,8 +162,10 @@ impl EngineHealth {
     }
 
     pub(crate) fn set_reachable(&self) {
-        if self.lock().unreachable.take().is_some() {
-            tracing::info!("the container engine answers again");
+        let mut status = self.lock();
+        status.missed = None;
+        if status.unreachable.take().is_some() {
+            tracing::info!("a container engine answers again");
         }
     }
 
@@ -163,11 +215,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_engine_of_another_machine_is_looked_at_three_times() {
+        let (health, at) = (EngineHealth::of_other_machine(), Timestamp::from_millis);
+        let silent = EngineError::Unreachable("nothing came".into());
+        for second in [1, 2, 3] {
+            assert!(!health.is_unreachable());
+            health.set_unreachable(&silent, at(second));
+        }
+        assert_eq!(health.status().unreachable, Some((at(1), silent.to_string())));
+        health.set_reachable();
+        health.set_unreachable(&silent, at(9));
+        assert!(!health.is_unreachable());
+        let own = EngineHealth::default();
+        own.set_unreachable(&silent, at(1));
+        assert!(own.is_unreachable());
+    }
+
+    #[test]
     fn what_was_seen_before_the_engine_came_back_does_not_count() {
         let health = EngineHealth::default();
         let before = health.status().returns;
         health.set_observed_all(before);
-        health.set_lost();
+        health.set_lost(true);
         assert!(health.has_observed_all(), "nothing starts while it is away");
         health.set_back();
         assert!(!health.has_observed_all());

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 /// Reads what a channel brings.
-pub(super) struct InputPipe {
+pub(in crate::docker) struct InputPipe {
     comes: Receiver<Bytes>,
     piece: Bytes,
 }
@@ -31,7 +31,7 @@ impl Read for InputPipe {
 }
 
 /// Writes into a channel.
-pub(super) struct OutputPipe(pub Sender<Bytes>);
+pub(in crate::docker) struct OutputPipe(pub Sender<Bytes>);
 
 impl Write for OutputPipe {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

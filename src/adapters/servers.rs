@@ -1,4 +1,4 @@
-//! HTTP requests to servers in containers, which listen on ports of the loopback address.
+//! HTTP requests to servers in containers.
 
 use actors::ports::upstream::Upstream;
 use async_trait::async_trait;
@@ -9,18 +9,18 @@ use hyper::{
     header::{CONTENT_TYPE, HOST},
 };
 use hyper_util::rt::TokioIo;
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 use tokio::net::TcpStream;
 
-pub struct Loopback;
+pub struct Servers;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// The maximum size of an answer, in bytes.
 const LARGEST_ANSWER: usize = 1 << 20;
 
 /// A `POST` request if there is a body, else a `GET` request.
-pub struct LoopbackRequest {
-    pub port: u16,
+pub struct ServerRequest {
+    pub to: SocketAddr,
     /// The path with the query.
     pub path: String,
     /// In addition to the standard headers.
@@ -30,12 +30,12 @@ pub struct LoopbackRequest {
     pub within: Duration,
 }
 
-pub struct LoopbackResponse {
+pub struct ServerResponse {
     pub status: u16,
     body: Bytes,
 }
 
-impl LoopbackResponse {
+impl ServerResponse {
     /// The body, if it is JSON.
     pub fn json(&self) -> Option<serde_json::Value> {
         serde_json::from_slice(&self.body).ok()
@@ -43,7 +43,7 @@ impl LoopbackResponse {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopbackError {
+pub enum ServerError {
     /// The request was not sent.
     NotConnected,
     /// The request may have been executed.
@@ -52,41 +52,37 @@ pub enum LoopbackError {
 }
 
 #[async_trait]
-impl Upstream for Loopback {
-    async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool {
+impl Upstream for Servers {
+    async fn is_healthy(&self, to: SocketAddr, path: &str, within: Duration) -> bool {
         let path = path.to_owned();
-        let answer =
-            send(LoopbackRequest { port, path, headers: vec![], body: None, within }).await;
+        let answer = send(ServerRequest { to, path, headers: vec![], body: None, within }).await;
         // A healthy server may send a large answer.
-        matches!(
-            answer,
-            Ok(LoopbackResponse { status: 200..=399, .. }) | Err(LoopbackError::TooLarge)
-        )
+        matches!(answer, Ok(ServerResponse { status: 200..=399, .. }) | Err(ServerError::TooLarge))
     }
 }
 
-pub async fn send(request: LoopbackRequest) -> Result<LoopbackResponse, LoopbackError> {
+pub async fn send(request: ServerRequest) -> Result<ServerResponse, ServerError> {
     let within = request.within;
-    tokio::time::timeout(within, exchange(request)).await.unwrap_or(Err(LoopbackError::NoAnswer))
+    tokio::time::timeout(within, exchange(request)).await.unwrap_or(Err(ServerError::NoAnswer))
 }
 
 /// Sends one request on its own connection.
-async fn exchange(request: LoopbackRequest) -> Result<LoopbackResponse, LoopbackError> {
-    let connecting = TcpStream::connect(("127.0.0.1", request.port));
+async fn exchange(request: ServerRequest) -> Result<ServerResponse, ServerError> {
+    let connecting = TcpStream::connect(request.to);
     let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
-    let Ok(Ok(stream)) = connected else { return Err(LoopbackError::NotConnected) };
+    let Ok(Ok(stream)) = connected else { return Err(ServerError::NotConnected) };
     let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|_| LoopbackError::NotConnected)?;
+        http1::handshake(TokioIo::new(stream)).await.map_err(|_| ServerError::NotConnected)?;
     let request = encode(request)?;
     let answer = async {
-        let answer = sender.send_request(request).await.map_err(|_| LoopbackError::NoAnswer)?;
+        let answer = sender.send_request(request).await.map_err(|_| ServerError::NoAnswer)?;
         let status = answer.status().as_u16();
         let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
         let body = body.map_err(|e| match e.is::<LengthLimitError>() {
-            true => LoopbackError::TooLarge,
-            false => LoopbackError::NoAnswer,
+            true => ServerError::TooLarge,
+            false => ServerError::NoAnswer,
         })?;
-        Ok(LoopbackResponse { status, body: body.to_bytes() })
+        Ok(ServerResponse { status, body: body.to_bytes() })
     };
     tokio::pin!(answer);
     tokio::select! {
@@ -97,10 +93,12 @@ async fn exchange(request: LoopbackRequest) -> Result<LoopbackResponse, Loopback
     }
 }
 
-fn encode(request: LoopbackRequest) -> Result<hyper::Request<Full<Bytes>>, LoopbackError> {
+fn encode(request: ServerRequest) -> Result<hyper::Request<Full<Bytes>>, ServerError> {
     let method = if request.body.is_some() { "POST" } else { "GET" };
-    let mut encoded =
-        hyper::Request::builder().method(method).uri(request.path).header(HOST, "127.0.0.1");
+    let mut encoded = hyper::Request::builder()
+        .method(method)
+        .uri(request.path)
+        .header(HOST, request.to.ip().to_string());
     for (name, value) in request.headers {
         encoded = encoded.header(name, value);
     }
@@ -109,5 +107,5 @@ fn encode(request: LoopbackRequest) -> Result<hyper::Request<Full<Bytes>>, Loopb
         encoded = encoded.header(CONTENT_TYPE, "application/json");
     }
     // An invalid request is never sent.
-    encoded.body(Full::new(body.unwrap_or_default())).map_err(|_| LoopbackError::NotConnected)
+    encoded.body(Full::new(body.unwrap_or_default())).map_err(|_| ServerError::NotConnected)
 }
