@@ -116,6 +116,6 @@ pictures:
 soak:
 	SVC_CRASH_ROUNDS=1000 cargo test --features failpoints --test it crashes -- --nocapture
 
-# As root: let all go wrong with three nodes, their network and their databases for an hour, under load.
+# As root: let all go wrong with three nodes, their network, their databases and their engines for an hour, under load.
 soak-cluster: test-deps test-build test-prepare
-	SVC_TRIAL_SECONDS=3600 cargo test --features failpoints --test it trials::three -- --nocapture
+	SVC_TRIAL_SECONDS=3600 cargo test --features failpoints --test it trials:: -- --nocapture

@@ -7,7 +7,8 @@ use crate::{
     support::service::{Person, Service, eventually},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, process::Command};
+use std::collections::BTreeSet;
+use test_support::disk::Disk;
 
 /// Waits until a backup is complete or has failed. Returns the backup.
 pub fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
@@ -137,21 +138,12 @@ fn a_backup_that_does_not_fit_on_the_disk_is_none() {
         "create table large as select md5(n::text) || md5((n * 7)::text) t from generate_series(1, 60000) n",
     );
     let folder = service.data().join("backups");
-    let mount = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=256k", "none"])
-        .arg(&folder)
-        .status();
-    if !mount.is_ok_and(|status| status.success()) {
-        use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "left out: {test} because nothing can be mounted here");
-        return;
-    }
+    let Some(_disk) = Disk::at(&folder, 256, test) else { return };
     let made =
         service.call(Some(&ada), "svc_createSqlDbBackup", json!({"appId": instance["appId"]}));
     let full = finished(&service, &ada, &made.ok());
     let left = std::fs::read_dir(&folder).unwrap().count();
     service.kill();
-    assert!(Command::new("umount").arg(&folder).status().unwrap().success());
     assert_eq!(full["state"], "failed", "{full}");
     assert!(full["error"].as_str().unwrap().contains("the disk is full"), "{full}");
     assert_eq!(left, 0);

@@ -133,6 +133,8 @@ impl World {
             (_, "address") => json!("127.0.0.1:9"),
             (_, "private_address") => json!("10.0.0.21"),
             (_, "certificates") => json!("folder"),
+            ("engine add" | "engine renew", "key") => json!("key"),
+            ("engine add" | "engine renew", "host_key") => json!("ssh-ed25519 AAAA"),
             ("engine add", "labels") => json!("region=eu"),
             (_, "label" | "labels") => json!("android"),
             (_, "output") => json!("id"),
@@ -212,8 +214,13 @@ impl World {
 
     /// Runs a command with what it needs, with all its options, and with a deploy token for programs.
     fn check(&self, leaf: &Leaf) {
-        let is_needed =
-            |argument: &&clap::Arg| argument.is_required_set() || argument.is_positional();
+        let is_one_of_needed = |argument: &clap::Arg| {
+            let mut groups = leaf.command.get_groups().filter(|group| group.is_required_set());
+            groups.any(|group| group.get_args().any(|id| id == argument.get_id()))
+        };
+        let is_needed = |argument: &&clap::Arg| {
+            argument.is_required_set() || argument.is_positional() || is_one_of_needed(argument)
+        };
         let is_credential = |argument: &clap::Arg| argument.get_id() == "token";
         self.run(leaf, &self.words(leaf, leaf.arguments().filter(is_needed)));
         self.run(leaf, &self.words(leaf, leaf.arguments().filter(|it| !is_credential(it))));

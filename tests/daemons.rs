@@ -1,9 +1,9 @@
 //! Engines that a test may interrupt: a connection to the shared engine, and a separate daemon.
 
-use crate::support::{engine::engine_host, ports::free_port};
+use crate::support::{engine::engine_host, ports::free_port, requires};
 use std::{
     fs::File,
-    io::{self, Write},
+    io,
     net::Shutdown,
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
@@ -117,7 +117,7 @@ impl Daemon {
             return Daemon::start_in(test, folder, None);
         }
         let why = String::from_utf8_lossy(&made.stderr);
-        let _ = writeln!(std::io::stderr(), "left out: {test} because of its disk: {}", why.trim());
+        requires::left_out(test, &format!("its disk cannot be made: {}", why.trim()));
         None
     }
 
@@ -133,10 +133,9 @@ impl Daemon {
         if has_bridge && daemon.boot() {
             return Some(daemon);
         }
-        // The test harness hides the output of `eprintln!` in tests that pass.
         let log = daemon.log();
         let why = log.lines().last().unwrap_or("no bridge can be made for a daemon of its own");
-        let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
+        requires::left_out(test, why);
         None
     }
 
@@ -201,6 +200,12 @@ impl Daemon {
         let id = child.id().to_string();
         let _ = Command::new("kill").args([&format!("-{signal}"), &id]).status();
         let _ = child.wait();
+    }
+
+    /// Sends a signal to the daemon, which goes on.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.as_ref().expect("a daemon that runs").id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
     /// Takes what its disk has left, until [`free`](Daemon::free).

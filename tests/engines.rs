@@ -4,19 +4,24 @@ use crate::{
     daemons::Daemon,
     instances::{made, until},
     support::{
-        engine::{Installed, docker, engine},
+        engine::{Installed, docker, engine, engine_host},
         load::together,
+        requires,
         service::{LONGEST, Person, eventually},
+        ssh::{self, Ssh},
     },
 };
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 /// Where its servers are published, apart from those of the first engine.
 const PRIVATE: &str = "127.0.0.2";
 
 /// What adds a daemon as an engine.
-fn adding(daemon: &Daemon) -> Value {
+pub fn adding(daemon: &Daemon) -> Value {
     json!({
         "name": "second",
         "address": daemon.tls_address(),
@@ -28,7 +33,7 @@ fn adding(daemon: &Daemon) -> Value {
     })
 }
 
-fn engines(service: &Installed, admin: &Person) -> Value {
+pub fn engines(service: &Installed, admin: &Person) -> Value {
     service.call(Some(admin), "svc_admin_getEngines", json!({})).ok()["items"].clone()
 }
 
@@ -37,7 +42,7 @@ fn an_engine_is_added_by_its_certificates_and_only_once() {
     let test = "an_engine_is_added_by_its_certificates_and_only_once";
     let Some(engine) = engine(test) else { return };
     let Some(daemon) = Daemon::start_with_tls(test) else { return };
-    let service = engine.service(&[]);
+    let mut service = engine.service(&[]);
     let admin = service.administrator();
     let add = |change: Value| {
         let mut wanted = adding(&daemon);
@@ -91,8 +96,90 @@ fn an_engine_is_added_by_its_certificates_and_only_once() {
     };
     assert_eq!(renew("stranger.pem", "stranger-key.pem").status, 400);
     renew("client.pem", "client-key.pem").ok();
+
+    // The engine of the settings is none of the added ones, also where that is seen only later.
+    let own = |service: &Installed| engines(service, &admin)[0]["state"].clone();
+    for (address, state) in [(&daemon.address, "unreachable"), (&engine_host(), "reachable")] {
+        service.stop();
+        service.set("SVC_DOCKER_HOST", address);
+        service.boot();
+        eventually(&format!("it is {state}"), || own(&service) == state);
+    }
+    let log = service.log();
+    assert!(log.contains("was added as"), "{log}");
     service.call(Some(&admin), "svc_admin_removeEngine", json!({"engineId": added["id"]})).ok();
     assert_eq!(engines(&service, &admin).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_engine_is_reached_over_ssh() {
+    let test = "an_engine_is_reached_over_ssh";
+    let Some(engine) = engine(test) else { return };
+    if !requires::programs(test, &ssh::PROGRAMS) {
+        return;
+    }
+    let Some(daemon) = Daemon::start_with_tls(test) else { return };
+    let mut ssh = Ssh::start_with(&format!("SetEnv DOCKER_HOST={}", daemon.address));
+    let service = engine.service(&[]);
+    let admin = service.administrator();
+    let (key, other) = (service.home.join("key"), service.home.join("other"));
+    for path in [&key, &other] {
+        ssh::new_key("ed25519", path);
+    }
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    ssh.allow(&[read(&key.with_extension("pub")).trim()]);
+    let add = |key: &Path, host_key: Value| {
+        let params = json!({
+            "name": "second", "address": ssh.address(), "privateAddress": PRIVATE, "hostKey": host_key,
+            "key": read(key), "labels": {"region": "eu"},
+        });
+        service.call(Some(&admin), "svc_admin_addEngine", params)
+    };
+    let of_another = read(&other.with_extension("pub"));
+    for (refused, field, why) in [
+        (add(&key, json!(null)), "hostKey", "ssh_host_ed25519_key.pub"),
+        (add(&key, json!(of_another.trim())), "address", "Host key verification failed"),
+        (add(&other, json!(ssh.public_host_key())), "address", "Permission denied"),
+    ] {
+        let told = refused.body.to_string();
+        assert_eq!(refused.status, 400, "{told}");
+        assert!(told.contains(field) && told.contains(why), "{told}");
+    }
+    let added = add(&key, json!(ssh.public_host_key())).ok();
+    assert_eq!(added["certificateExpiresAt"], Value::Null, "{added}");
+    assert!(!added.to_string().contains("PRIVATE KEY"), "{added}");
+
+    let wanted = json!({"engineLabels": {"region": "eu"}});
+    let (ada, _, instance) = made(&service, "svc_createBackendInstance", wanted);
+    let running = until(&service, &ada, &instance["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    let there = daemon.docker(&["ps", "--quiet", "--filter", "label=svc.instance"]).stdout;
+    assert_eq!(there.iter().filter(|b| **b == b'\n').count(), 2, "{there:?}");
+    let logs = json!({"appId": running["appId"], "service": "sqlDb"});
+    let logs = service.call(Some(&ada), "svc_getInstanceLogs", logs).ok();
+    assert!(logs.to_string().contains("database system is ready"), "{logs}");
+    // A dump and its restore: a connection that is only read, and one whose input ends.
+    let backup = json!({"appId": running["appId"]});
+    let backup = service.call(Some(&ada), "svc_createSqlDbBackup", backup).ok();
+    let backup = crate::backups::finished(&service, &ada, &backup);
+    assert_eq!(backup["state"], "ready", "{backup}");
+    service.call(Some(&ada), "svc_verifyBackup", json!({"backupId": backup["id"]})).ok();
+    let verified = crate::backups::finished(&service, &ada, &backup);
+    assert_eq!(verified["verification"]["state"], "succeeded", "{verified}");
+
+    ssh.stop();
+    let is = |state: &str| engines(&service, &admin)[1]["state"] == state;
+    eventually("it is unreachable", || is("unreachable"));
+    ssh.serve();
+    eventually("it is reached again", || is("reachable"));
+    let gone = json!({"instanceId": instance["id"], "deleteData": true});
+    service.call(Some(&ada), "svc_deleteBackendInstance", gone).ok();
+    let engine_id = json!({"engineId": added["id"]});
+    eventually("it is removed", || {
+        service.call(Some(&admin), "svc_admin_removeEngine", engine_id.clone()).status == 200
+    });
+    let keys = || std::fs::read_dir(service.data().join("ssh")).unwrap().count();
+    eventually("no key is left on the disk", || keys() == 0);
 }
 
 #[test]

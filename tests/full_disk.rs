@@ -1,7 +1,5 @@
 //! A full disk: uploads are refused before it is full, the rest goes on, and nothing that was
 //! acknowledged is lost. The service goes on by itself when there is room again.
-//!
-//! The disk is a small file system in memory, which only root can mount.
 
 use crate::support::{
     requires,
@@ -9,48 +7,23 @@ use crate::support::{
 };
 use serde_json::json;
 use std::{
-    fs::{self, File},
-    io::Write,
-    path::PathBuf,
+    fs,
     process::{Child, Command},
 };
+use test_support::disk::Disk;
 
-/// Moves the data of the service to a disk of 512 MiB. Ends the disk when it is dropped.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn under(service: &mut Service) -> Option<Disk> {
-        service.stop();
-        let data = service.data();
-        let aside = data.with_extension("aside");
-        fs::rename(&data, &aside).unwrap();
-        fs::create_dir(&data).unwrap();
-        let mount = ["-t", "tmpfs", "-o", "size=512m", "tmpfs"];
-        let mounted = Command::new("mount").args(mount).arg(&data).status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            let _ =
-                writeln!(std::io::stderr(), "left out: full_disk because no disk can be mounted");
-            return None;
-        }
-        let copied = Command::new("cp").arg("-a").arg(aside.join(".")).arg(&data).status();
-        assert!(copied.unwrap().success());
-        service.boot();
-        Some(Disk(data))
-    }
-
-    /// Writes until no byte is left.
-    fn fill(&self) -> PathBuf {
-        let path = self.0.join("somebody-else");
-        let mut file = File::options().create(true).append(true).open(&path).unwrap();
-        while file.write_all(&[7; 1 << 16]).is_ok() {}
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
+/// Moves the data of the service to a disk of 512 MiB.
+fn disk_under(service: &mut Service, test: &str) -> Option<Disk> {
+    service.stop();
+    let data = service.data();
+    let aside = data.with_extension("aside");
+    fs::rename(&data, &aside).unwrap();
+    fs::create_dir(&data).unwrap();
+    let disk = Disk::at(&data, 512 << 10, test)?;
+    let copied = Command::new("cp").arg("-a").arg(aside.join(".")).arg(&data).status();
+    assert!(copied.unwrap().success());
+    service.boot();
+    Some(disk)
 }
 
 fn rename(service: &Service, who: &Person, name: &str) -> (u16, i64) {
@@ -65,7 +38,8 @@ fn name(service: &Service, who: &Person) -> String {
 
 #[test]
 fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
-    if has_no_folder("a_full_disk_loses_nothing_and_is_over_when_there_is_room") {
+    let test = "a_full_disk_loses_nothing_and_is_over_when_there_is_room";
+    if has_no_folder(test) {
         return;
     }
     let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
@@ -77,7 +51,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
         service.call(Some(&grace), "svc_getInstanceSecrets", json!({"appId": app}))
     };
     secrets(&service).ok();
-    let Some(disk) = Disk::under(&mut service) else { return };
+    let Some(disk) = disk_under(&mut service, test) else { return };
 
     // One tenant cannot take the room that the others need.
     let upload = |size: u64| {
@@ -92,7 +66,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     // Somebody else fills the disk: the store uses its reserve, then refuses changes.
     disk.fill();
     assert_eq!(rename(&service, &ada, "from the reserve"), (200, 0));
-    let somebody_else = disk.fill();
+    disk.fill();
     let part = service.http.put(open.body["uploadUrl"].as_str().unwrap()).body(vec![0; 1 << 20]);
     let part = part.header("Content-Range", format!("bytes 0-{}/{}", (1 << 20) - 1, 100 << 20));
     assert_eq!(Service::answer(part.send().unwrap()).unwrap().status, 503);
@@ -109,7 +83,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     let ready = service.http.get(format!("{}/readyz", service.url)).send().unwrap().text().unwrap();
     assert!(ready.contains("\"store\":{\"ok\":false"), "{ready}");
 
-    fs::remove_file(&somebody_else).unwrap();
+    disk.free();
     eventually("changes are taken again", || rename(&service, &ada, "after") == (200, 0));
 
     // A kill and a start on the full disk.
@@ -119,7 +93,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     eventually("the start ends", || start.try_wait().unwrap().is_some() || service.is_ready());
     let _ = start.kill();
     start.wait().unwrap();
-    fs::remove_file(&somebody_else).unwrap();
+    disk.free();
     service.check();
     service.boot();
     assert_eq!(name(&service, &ada), "after");

@@ -61,6 +61,7 @@ mod instance_traffic;
 mod instances;
 mod invitations;
 mod journey;
+mod killed_nodes;
 mod library;
 mod limits;
 mod lists;

@@ -2,7 +2,7 @@
 
 use crate::support::{
     apple::KEY_ID,
-    service::LONGEST,
+    service::{LONGEST, Service},
     stores::{ANDROID, APP, IOS, STORES, Stores},
 };
 use serde_json::{Value, json};
@@ -200,7 +200,16 @@ fn situations(stores: &Stores, release: &Value) -> Vec<String> {
 
 #[test]
 fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
-    let Some(mut stores) = Stores::new("stores killed") else { return };
+    let Some(stores) = Stores::new("stores killed") else { return };
+    is_published_once(stores, |service| {
+        service.kill();
+        service.boot();
+    });
+}
+
+/// Publishes a release of two platforms to all stores, and does this in every state of its publications. Each store
+/// gets everything once.
+pub fn is_published_once(mut stores: Stores, mut interrupt: impl FnMut(&mut Service)) {
     stores.store_keys();
     let release = stores.release("1.4.2", 42, "");
     stores.reply(&publish(&release, &["--notes", "Better.", "--rollout", "10"]));
@@ -214,18 +223,17 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
         }
         let is_failed = now.iter().any(|situation| situation.contains(": failed "));
         assert!(!is_failed, "{}", stores.get(&release)["publications"]);
-        assert!(begun.elapsed() < LONGEST, "{now:?} after {kills} kills");
+        assert!(begun.elapsed() < LONGEST, "{now:?} after {kills} interruptions");
         if is_new {
-            stores.service.kill();
-            stores.service.boot();
+            interrupt(&mut stores.service);
             kills += 1;
         } else {
-            // Without a kill, the service waits for Apple as long as it would for the real one.
+            // Uninterrupted, the service waits for Apple as long as it would for the real one.
             stores.call("svc_checkRelease", json!({"releaseId": release}));
         }
     }
     // How many of these situations one look finds new together depends on how long a start takes.
-    assert!(kills >= 5 && seen.len() >= 15, "it was killed {kills} times: {seen:?}");
+    assert!(kills >= 5 && seen.len() >= 15, "{kills} interruptions: {seen:?}");
     let play = stores.google.seen(APP);
     assert_eq!(play["commits"].as_array().unwrap().len(), 1, "{play}");
     assert_eq!(codes(&stores.track()[0]), ("42", "inProgress"));
@@ -240,11 +248,10 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
     assert_eq!(of_ours("builds", "number", "42"), 1);
     assert_eq!(of_ours("versions", "version", "1.4.2"), 1);
     assert_eq!(stores.at_apple("submissions").len(), 1);
-    // The wishes of people survive too: the service is killed as soon as it has one.
+    // The wishes of people survive too.
     let id = release.as_str().unwrap().to_owned();
     stores.reply(&["release", "rollout", &id, "halt"]);
-    stores.service.kill();
-    stores.service.boot();
+    interrupt(&mut stores.service);
     for target in ["google-play", "app-store"] {
         let now = stores.publications(&release, target);
         assert_eq!(now[0]["state"], "halted", "{now:?}");

@@ -8,7 +8,7 @@ use container_engine::{
 use contract::Timestamp;
 use futures_util::future::BoxFuture;
 use remote::SPECIAL;
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 use x509_parser::pem::parse_x509_pem;
 
 /// What all engines of this installation have in common.
@@ -17,6 +17,8 @@ pub struct DockerEngines {
     pub builder_base: String,
     /// The name of this node, where there are several.
     pub node: Option<String>,
+    /// Where the files are that ssh reads for a moment.
+    pub folder: PathBuf,
     /// Networks with these labels are walled. `None`: none is.
     pub walled: Option<Labels>,
 }
@@ -37,8 +39,8 @@ impl DockerEngines {
 
 impl Engines for DockerEngines {
     fn connect(&self, access: &Access) -> Result<Arc<dyn Engine>, String> {
-        let Access { address, certificates, publishes_at, identity } = access;
-        let docker = Docker::connect_by_tls(address.as_str(), certificates, *publishes_at);
+        let Access { address, credentials, publishes_at, identity } = access;
+        let docker = Docker::connect_elsewhere(address, credentials, *publishes_at, &self.folder);
         let docker = docker.map_err(|e| match e {
             EngineError::Refused(why) => why,
             e => e.to_string(),

@@ -1,24 +1,36 @@
 //! The container engines, and what their containers may reach.
 
 use crate::{
-    adapters::{egress::Allowed, engines::DockerEngines},
+    adapters::{egress::Allowed, engines::DockerEngines, scratch},
     config::{ServeArgs, hosting::InstanceEgress, storage::NodesArg},
     secrets::{self, Keys},
 };
 use actors::{
-    installation::engine, kinds::hosting::names, ports::random::Random, runtime::store::Store,
+    installation::engine,
+    kinds::hosting::{engines, names},
+    ports::random::Random,
+    runtime::store::Store,
 };
 use container_engine::docker::{Docker, Recognizes};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use url::Url;
 
-/// The engine is the one that the store knows.
-struct InStore(Store);
+/// The engine is none of those that were added, and with several nodes the one that the store knows.
+struct InStore {
+    store: Store,
+    nodes: NodesArg,
+}
 
 impl Recognizes for InStore {
     fn recognizes(&self, id: String) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async move { engine::recognize(&self.0, &id).await })
+        Box::pin(async move {
+            engines::refuse_added(&self.store, &id)?;
+            match self.nodes {
+                NodesArg::One => Ok(()),
+                NodesArg::Several => engine::recognize(&self.store, &id).await,
+            }
+        })
     }
 }
 
@@ -26,7 +38,11 @@ impl Recognizes for InStore {
 /// none.
 pub(super) fn engines(args: &ServeArgs, keys: &Keys) -> Result<DockerEngines, String> {
     let node = || secrets::node(&args.storage.data, &Random::default());
+    let folder = args.storage.data.join("ssh");
+    // A key is there only for the moment of a sign-in, and what a killed process left goes.
+    scratch::empty(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(DockerEngines {
+        folder,
         builder_base: args.builds.builder_base_image.clone(),
         node: match args.storage.nodes {
             NodesArg::One => None,
@@ -46,11 +62,8 @@ pub(super) fn own_engine(
     store: &store::Store,
 ) -> Result<Docker, String> {
     let docker = Docker::connect(args.hosting.docker_host.as_deref()).map_err(|e| e.to_string())?;
-    let docker = engines.prepared(docker, None);
-    Ok(match args.storage.nodes {
-        NodesArg::One => docker,
-        NodesArg::Several => docker.recognized_by(Arc::new(InStore(store.clone().into()))),
-    })
+    let known = InStore { store: store.clone().into(), nodes: args.storage.nodes };
+    Ok(engines.prepared(docker, None).recognized_by(Arc::new(known)))
 }
 
 /// What builds and instances reach of the inside. Where this service serves everybody, it serves instances

@@ -52,7 +52,7 @@ fn an_operator_adds_an_engine_drains_it_and_removes_it() {
     browser.fill("textbox", "Name", "spare");
     browser.paste("textbox", "Certificate of the client", &daemon.pem("client.pem"));
     browser.click("button", "Save");
-    browser.says("give all three");
+    browser.says("give the key of the client too");
     browser.paste("textbox", "Certificate of the client", "");
     browser.paste("textbox", "Labels", "region=us");
     browser.click("button", "Save");

@@ -22,20 +22,32 @@ pub struct World {
 impl World {
     /// With Paystack. `None` where a program that the test needs is missing.
     pub fn new(test: &str, settings: &[(&str, &str)]) -> Option<World> {
-        let begin = || World::with("paystack", PaymentProvider::paystack(), settings);
-        has_paystack(test).then(begin)
+        let start =
+            |common: &[(&str, &str)]| Some(Service::start_with(&[common, settings].concat()));
+        has_paystack(test).then(|| World::with("paystack", PaymentProvider::paystack(), start))?
+    }
+
+    /// With Paystack, and a service of so many nodes.
+    pub fn on_nodes(test: &str, count: usize) -> Option<World> {
+        let start = |common: &[(&str, &str)]| Service::on_nodes_with(test, count, common);
+        has_paystack(test).then(|| World::with("paystack", PaymentProvider::paystack(), start))?
     }
 
     /// With Stripe. `None` where a program that the test needs is missing.
     pub fn stripe(test: &str) -> Option<World> {
-        has_stripe(test).then(|| World::with("stripe", PaymentProvider::stripe(), &[]))
+        let start = |common: &[(&str, &str)]| Some(Service::start_with(common));
+        has_stripe(test).then(|| World::with("stripe", PaymentProvider::stripe(), start))?
     }
 
-    fn with(name: &'static str, provider: PaymentProvider, settings: &[(&str, &str)]) -> World {
+    fn with(
+        name: &'static str,
+        provider: PaymentProvider,
+        start: impl FnOnce(&[(&str, &str)]) -> Option<Service>,
+    ) -> Option<World> {
         let address = format!("SVC_{}_URL", name.to_uppercase());
         let common =
             [(address.as_str(), provider.address.as_str()), ("SVC_ANONYMOUS_TIER", "enterprise")];
-        let service = Service::start_with(&[&common[..], settings].concat());
+        let service = start(&common)?;
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
         let world = World { name, provider, service, ada, app };
@@ -47,7 +59,7 @@ impl World {
         };
         world.store_key(&key);
         world.listen();
-        world
+        Some(world)
     }
 
     pub fn store_key(&self, key: &str) -> Value {

@@ -3,12 +3,12 @@
 
 use crate::support::{
     ports::free_port,
+    requires,
     service::{Service, eventually},
 };
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    io::Write,
     net::{IpAddr, Ipv4Addr, UdpSocket},
     path::Path,
     process::{Child, Command, Output, Stdio},
@@ -54,8 +54,7 @@ pub fn engine(test: &str) -> Option<&'static Engine> {
     match ENGINE.get_or_init(Engine::bring_up) {
         Ok(engine) => Some(engine),
         Err(why) => {
-            // The test harness hides the output of `eprintln!` in tests that pass.
-            let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
+            requires::left_out(test, why);
             None
         }
     }
@@ -137,6 +136,19 @@ impl Engine {
 
     /// Starts a service with this engine and the shipped catalogue.
     pub fn service(&self, settings: &[(&str, &str)]) -> Installed {
+        self.with_settings(settings, |all| Installed(Service::start_with(all)))
+    }
+
+    /// Like [`service`](Engine::service), on so many nodes. `None`: this test is left out.
+    pub fn service_on_nodes(&self, test: &str, count: usize) -> Option<Installed> {
+        self.with_settings(&[], |all| Service::on_nodes_with(test, count, all).map(Installed))
+    }
+
+    fn with_settings<T>(
+        &self,
+        settings: &[(&str, &str)],
+        start: impl FnOnce(&[(&str, &str)]) -> T,
+    ) -> T {
         let mirrors =
             SHIPPED.map(|(of, repository, ..)| format!("{of}={}/{repository}", self.registry));
         let mirrors = mirrors.join(",");
@@ -154,7 +166,7 @@ impl Engine {
         ];
         // The last value of a setting counts.
         all.extend(settings);
-        Installed(Service::start_with(&all))
+        start(&all)
     }
 
     /// Like [`service`](Engine::service), with a public URL that containers and this machine reach.

@@ -14,15 +14,30 @@ const CLIENTS: usize = 4;
 
 /// Does `work` while clients send these requests, none of which may fail.
 pub fn under_load(request: impl Fn(&Client) -> RequestBuilder + Sync, work: impl FnOnce()) {
+    under_load_of_patient(0, request, work);
+}
+
+/// Does `work` while clients send these requests. One that fails is sent again at most so often.
+pub fn under_load_of_patient(
+    retries: usize,
+    request: impl Fn(&Client) -> RequestBuilder + Sync,
+    work: impl FnOnce(),
+) {
     let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..CLIENTS {
             scope.spawn(|| {
                 let client = Client::new();
                 while !stop.load(SeqCst) {
-                    let answer = request(&client).send().unwrap();
-                    let (status, body) = (answer.status(), answer.text().unwrap());
-                    assert!(status == 200, "after {}: {status} {body}", sent.load(SeqCst));
+                    let send = || {
+                        let answer = request(&client).send().map_err(|e| e.to_string())?;
+                        let (status, body) = (answer.status(), answer.text());
+                        let body = body.map_err(|e| e.to_string())?;
+                        if status == 200 { Ok(()) } else { Err(format!("{status} {body}")) }
+                    };
+                    let failures: Vec<_> = (0..=retries).map_while(|_| send().err()).collect();
+                    let before = sent.load(SeqCst);
+                    assert!(failures.len() <= retries, "after {before}: {failures:?}");
                     sent.fetch_add(1, SeqCst);
                 }
             });

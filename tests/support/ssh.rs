@@ -24,6 +24,11 @@ pub struct Ssh {
 impl Ssh {
     /// Starts a server that lets nobody in.
     pub fn start() -> Ssh {
+        Ssh::start_with("")
+    }
+
+    /// Starts a server with these settings too, which lets nobody in.
+    pub fn start_with(settings: &str) -> Ssh {
         let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         let mut ssh = Ssh { folder, host: format!("127.0.0.1:{port}"), server: None };
@@ -33,7 +38,7 @@ impl Ssh {
         let config = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\n\
-             KbdInteractiveAuthentication no\nAcceptEnv GIT_PROTOCOL\nMaxStartups 100\n",
+             KbdInteractiveAuthentication no\nAcceptEnv GIT_PROTOCOL\nMaxStartups 100\n{settings}\n",
             ssh.host_key().display(),
             ssh.authorized_keys().display(),
         );
@@ -54,9 +59,12 @@ impl Ssh {
     pub fn renew_host_key(&mut self, kind: &str) {
         self.stop();
         let _ = std::fs::remove_file(self.host_key());
-        let mut keygen = Command::new("ssh-keygen");
-        keygen.args(["-q", "-t", kind, "-N", "", "-f"]).arg(self.host_key());
-        assert!(keygen.status().unwrap().success());
+        new_key(kind, &self.host_key());
+        self.serve();
+    }
+
+    /// Starts the server again, after [`Ssh::stop`].
+    pub fn serve(&mut self) {
         let mut sshd = Command::new(SSHD);
         sshd.args(["-D", "-e", "-f"]).arg(self.folder.path().join("config"));
         let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
@@ -88,14 +96,34 @@ impl Ssh {
 
     /// The address of a repository on this machine.
     pub fn url(&self, git: &Git) -> String {
-        let user = Command::new("id").arg("-un").output().unwrap().stdout;
-        let user = String::from_utf8(user).unwrap();
-        format!("ssh://{}@{}{}", user.trim(), self.host, git.work().display())
+        format!("{}{}", self.address(), git.work().display())
     }
 
-    fn stop(&mut self) {
+    /// The address of the server, with the user of this process.
+    pub fn address(&self) -> String {
+        let user = Command::new("id").arg("-un").output().unwrap().stdout;
+        format!("ssh://{}@{}", String::from_utf8(user).unwrap().trim(), self.host)
+    }
+
+    /// The host key, as the service takes it.
+    pub fn public_host_key(&self) -> String {
+        let line = std::fs::read_to_string(self.host_key().with_extension("pub")).unwrap();
+        line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Ends the server, and its connections.
+    pub fn stop(&mut self) {
         if let Some(mut server) = self.server.take() {
-            let _ = server.kill();
+            // A connection has a process of its own, which the server leaves behind.
+            let own = server.id().to_string();
+            let _ = Command::new("kill").args(["-STOP", &own]).status();
+            let connections = Command::new("pgrep").args(["-P", &own]).output().unwrap().stdout;
+            let connections = String::from_utf8(connections).unwrap();
+            let _ = Command::new("kill")
+                .arg("-KILL")
+                .arg(&own)
+                .args(connections.split_whitespace())
+                .status();
             let _ = server.wait();
         }
     }
@@ -105,6 +133,13 @@ impl Drop for Ssh {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Makes a key pair of this type: the private half at this path, and the public one beside it.
+pub fn new_key(kind: &str, path: &Path) {
+    let mut keygen = Command::new("ssh-keygen");
+    keygen.args(["-q", "-t", kind, "-N", "", "-C", "", "-f"]).arg(path);
+    assert!(keygen.status().unwrap().success());
 }
 
 /// The public half of a private key, as `ssh-keygen` computes it.

@@ -29,13 +29,25 @@ impl Stores {
         if !google::is_here(test) || !apple::is_here(test) {
             return None;
         }
+        Stores::with(|settings| Some(Service::start_with(settings)))
+    }
+
+    /// Like [`new`](Stores::new), with a service of so many nodes.
+    pub fn on_nodes(test: &str, count: usize) -> Option<Stores> {
+        if !google::is_here(test) || !apple::is_here(test) {
+            return None;
+        }
+        Stores::with(|settings| Service::on_nodes_with(test, count, settings))
+    }
+
+    fn with(start: impl FnOnce(&[(&str, &str)]) -> Option<Service>) -> Option<Stores> {
         let (google, apple) = (Google::start(), Apple::start());
-        let service = Service::start_with(&[
+        let service = start(&[
             ("SVC_GOOGLE_PLAY_URL", &google.play),
             ("SVC_FIREBASE_URL", &google.firebase),
             ("SVC_GOOGLE_TOKEN_URL", &google.token),
             ("SVC_APP_STORE_CONNECT_URL", &apple.api),
-        ]);
+        ])?;
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
         let before = json!([{"name": "1.0", "versionCodes": ["10"], "status": "completed"}]);

@@ -3,7 +3,6 @@
 use crate::support::service::{Service, eventually};
 use std::{
     collections::BTreeMap,
-    process::Command,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -20,6 +19,8 @@ const DATABASE_PORT: u16 = 5432;
 const CLOCKS: std::ops::Range<u64> = 0..4;
 /// How many of a hundred packets are lost where some are.
 const LOST: u8 = 10;
+/// How fast a slow link is, in kilobits a second.
+const SLOW: u32 = 256;
 
 /// Something that goes wrong for a while. Nodes have numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +32,8 @@ enum Fault {
     /// The node gets no processor.
     Freeze(usize),
     LosePackets(usize),
+    /// Its link is slow.
+    SlowDown(usize),
     CutOff(usize),
     CutFromDatabases(usize),
     CutFromBucket(usize),
@@ -38,12 +41,14 @@ enum Fault {
     FailOver,
     KillStandby,
     CutReplication,
+    /// The disk of the first database is full.
+    FillDisk,
 }
 
 impl Fault {
     fn any(random: &mut fastrand::Rng) -> Fault {
         let node = random.usize(..NODES.len());
-        match random.u8(0..13) {
+        match random.u8(0..16) {
             0..2 => Fault::Kill(node),
             2 => Fault::Stop(node),
             3..5 => Fault::Freeze(node),
@@ -53,22 +58,28 @@ impl Fault {
             9 => Fault::CutFromBucket(node),
             10 => Fault::FailOver,
             11 => Fault::KillStandby,
-            _ => Fault::CutReplication,
+            12 => Fault::CutReplication,
+            13 => Fault::SlowDown(node),
+            _ => Fault::FillDisk,
         }
     }
 
     /// The node that it befalls. `None`: the databases.
     fn node(self) -> Option<usize> {
-        use Fault::{CutFromBucket, CutFromDatabases, CutOff, Freeze, Kill, LosePackets, Stop};
+        use Fault::{
+            CutFromBucket, CutFromDatabases, CutOff, CutReplication, FailOver, FillDisk, Freeze,
+            Kill, KillStandby, LosePackets, SlowDown, Stop,
+        };
         match self {
             Kill(node)
             | Stop(node)
             | Freeze(node)
             | LosePackets(node)
+            | SlowDown(node)
             | CutOff(node)
             | CutFromDatabases(node)
             | CutFromBucket(node) => Some(node),
-            Fault::FailOver | Fault::KillStandby | Fault::CutReplication => None,
+            FailOver | KillStandby | CutReplication | FillDisk => None,
         }
     }
 
@@ -171,8 +182,9 @@ impl World {
         match fault {
             Fault::Kill(node) => self.service.kill_node(node),
             Fault::Stop(node) => self.service.stop_node(node),
-            Fault::Freeze(node) => self.signal(node, "STOP"),
+            Fault::Freeze(node) => self.service.signal_node(node, "STOP"),
             Fault::LosePackets(node) => self.network.lose(NODES[node], LOST),
+            Fault::SlowDown(node) => self.network.slow_down(NODES[node], SLOW),
             Fault::CutOff(node) => self.network.cut(NODES[node], &[Target::All]),
             Fault::CutFromDatabases(node) => {
                 let those = DATABASES.map(|name| Target::Address(self.network.place(name).address));
@@ -185,6 +197,7 @@ impl World {
             }
             Fault::FailOver => self.databases.first.as_mut().unwrap().kill(),
             Fault::KillStandby => self.databases.standby.kill(),
+            Fault::FillDisk => self.databases.first.as_ref().unwrap().fill(),
             Fault::CutReplication => {
                 let [first, standby] = self.databases.places;
                 let port = Target::Port(self.network.place(first).address, DATABASE_PORT);
@@ -199,20 +212,17 @@ impl World {
                 self.service.set("SVC_CLOCK_AHEAD", &random.u64(CLOCKS).to_string());
                 self.service.begin_node(node);
             }
-            Fault::Freeze(node) => self.signal(node, "CONT"),
+            Fault::Freeze(node) => self.service.signal_node(node, "CONT"),
             Fault::LosePackets(node)
+            | Fault::SlowDown(node)
             | Fault::CutOff(node)
             | Fault::CutFromDatabases(node)
             | Fault::CutFromBucket(node) => self.network.heal(NODES[node]),
             Fault::FailOver => self.databases.fail_over(&self.network),
             Fault::KillStandby => self.databases.standby.start_again(),
             Fault::CutReplication => self.network.heal(self.databases.places[1]),
+            Fault::FillDisk => self.databases.first.as_mut().unwrap().free(),
         }
-    }
-
-    fn signal(&self, node: usize, name: &str) {
-        let id = self.service.pid_of(node).to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 }
 

@@ -1,5 +1,6 @@
-//! A service of three nodes while all goes wrong: nodes are killed and frozen, the network is cut and loses packets,
-//! databases fail over, clocks differ. Whatever clients saw must be what one correct process could have shown them.
+//! A service of three nodes while all goes wrong: nodes are killed and frozen, the network is cut, slow and loses
+//! packets, databases fail over and their disk is full, clocks differ. Whatever clients saw must be what one correct
+//! process could have shown them. [`instances`] has containers, at two engines.
 //!
 //! `SVC_TRIAL_SECONDS` sets how long it takes; `SVC_TRIAL_SEED` repeats the faults of a run. `make soak-cluster` takes
 //! an hour.
@@ -7,6 +8,7 @@
 mod clients;
 mod faults;
 mod history;
+mod instances;
 
 use crate::support::{
     requires,
@@ -18,7 +20,7 @@ use faults::{NODES, World};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::Ordering::Relaxed,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -32,11 +34,7 @@ fn three_nodes_are_like_one_whatever_goes_wrong() {
     if !requires::programs(test, &["haproxy"]) || !requires::node_packages(test, "webhooks") {
         return;
     }
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let time = Duration::from_secs(number("SVC_TRIAL_SECONDS").unwrap_or(SECONDS));
-    let seed = number("SVC_TRIAL_SEED").unwrap_or_else(|| fastrand::u64(..));
-    println!("SVC_TRIAL_SEED={seed}");
-    let mut random = fastrand::Rng::with_seed(seed);
+    let (time, mut random) = (time(SECONDS), random());
 
     let mut receiver = None;
     let world = World::new(test, |network| {
@@ -61,6 +59,7 @@ fn three_nodes_are_like_one_whatever_goes_wrong() {
             })
         };
         let clients: Vec<_> = seeds.into_iter().map(work).collect();
+        let _over = Over(&trial.is_over);
         let begun = Instant::now();
         // On a slow machine it takes longer until there is something to judge. A client that has ended has found
         // something.
@@ -69,13 +68,37 @@ fn three_nodes_are_like_one_whatever_goes_wrong() {
         {
             world.round(&mut random);
         }
-        trial.is_over.store(true, Relaxed);
     });
     trial.read_everywhere();
     report(&trial, &world);
     registers_are_registers(&trial);
     what_has_one_key_is_made_once(&trial, &world.service);
     releases_are_published_and_told(&trial, &world.service, &receiver);
+}
+
+/// Ends the work of the clients with this value, also where the trial has failed.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// How long a trial takes, by default so many seconds.
+fn time(seconds: u64) -> Duration {
+    Duration::from_secs(number("SVC_TRIAL_SECONDS").unwrap_or(seconds))
+}
+
+/// What decides what goes wrong.
+fn random() -> fastrand::Rng {
+    let seed = number("SVC_TRIAL_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("SVC_TRIAL_SEED={seed}");
+    fastrand::Rng::with_seed(seed)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 fn report(trial: &Trial, world: &World) {

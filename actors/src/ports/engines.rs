@@ -1,14 +1,14 @@
 //! The container engines of other machines.
 
-use container_engine::{Certificates, Engine};
+use container_engine::{Credentials, Engine};
 use contract::{Timestamp, text::EngineAddress};
 use std::{net::IpAddr, sync::Arc};
 
 /// How an engine is reached, and by what it is known.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Access {
     pub address: EngineAddress,
-    pub certificates: Certificates,
+    pub credentials: Credentials,
     /// The address of its machine on which servers are published.
     pub publishes_at: IpAddr,
     /// What the engine calls itself. One that calls itself otherwise counts as unreachable. `None`: nobody

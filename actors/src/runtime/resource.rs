@@ -141,10 +141,10 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Uses::default()
     }
 
-    /// The container engine whose machine gives what the resource takes of a machine. `None`: that of the
-    /// settings. An added one is not removed before.
-    fn engine(_state: &Self::State) -> Option<EngineId> {
-        None
+    /// The container engines whose machines give what the resource takes of a machine, or keep it for the resource.
+    /// `None` is that of the settings. An added one is not removed before.
+    fn machines(_state: &Self::State) -> Vec<Option<EngineId>> {
+        vec![None]
     }
 
     /// More engines that the resource needs, such as one on which it has left something.

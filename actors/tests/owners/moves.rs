@@ -13,6 +13,7 @@ use actors::{
             instances::{Command, InitialRestore, Instance, Instances},
             names,
         },
+        people::usage::{machine, usage},
         world::World,
     },
     ports::{
@@ -25,12 +26,13 @@ use actors::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::{
-    Engine,
+    Credentials, Engine,
     fake::{Fake, InjectedFault, Operation, Times},
 };
 use contract::{
     BackupId, EngineId, Fault, InstanceId, Timestamp,
     instances::{InstanceState as S, Role},
+    quotas::Quota,
 };
 use futures_util::{StreamExt, stream};
 use std::{
@@ -49,7 +51,8 @@ struct Second(Fake);
 
 impl Connections for Second {
     fn connect(&self, access: &Access) -> Result<Arc<dyn Engine>, String> {
-        assert_eq!(access.certificates.key, "a key");
+        let Credentials::Tls(certificates) = &access.credentials else { panic!("{access:?}") };
+        assert_eq!(certificates.key, "a key");
         Ok(Arc::new(self.0.clone()))
     }
 
@@ -109,7 +112,7 @@ async fn add(world: &Arc<World>) -> EngineId {
         address: "10.0.0.2:2376".parse().unwrap(),
         private_address: SECOND.parse().unwrap(),
         identity: "second".into(),
-        keys: EngineKeys {
+        keys: EngineKeys::Tls {
             authority: pem.parse().unwrap(),
             certificate: pem.parse().unwrap(),
             key: world.ports.sealer.seal(&id.to_string(), "a key").unwrap(),
@@ -152,6 +155,14 @@ impl Scene {
         found.map_or(0, |found| found.count)
     }
 
+    /// The memory that is promised of both machines, in megabytes.
+    fn promised(&self) -> [u64; 2] {
+        [None, Some(self.engine)].map(|engine| {
+            let promised = usage(&self.world.store, machine(engine)).unwrap();
+            promised.of(Quota::InstanceMemory) >> 20
+        })
+    }
+
     /// Moves there and back. Wherever a step fails, the data is where the instance is.
     async fn goes_there_and_back(&self, told: &str) {
         for (to, engine) in [(Some(self.engine), &self.second), (None, &self.first)] {
@@ -175,6 +186,8 @@ fn an_instance_moves_there_and_back_and_leaves_nothing_in_the_end() {
         scene.move_to(Some(*engine)).await;
         let moved = scene.rests(S::Running, "there").await;
         assert_eq!((moved.engine, scene.needs()), (Some(*engine), 1));
+        let [nothing, all] = scene.promised();
+        assert_eq!((nothing, all > 0), (0, true));
         assert_eq!(scene.bytes(second).await, Some(BYTES));
         assert_eq!((first.containers(), first.networks()), (vec![], vec![]));
         assert_eq!(scene.bytes(first).await, Some(BYTES), "the old volume stays for days");
@@ -188,11 +201,13 @@ fn an_instance_moves_there_and_back_and_leaves_nothing_in_the_end() {
         let mut held = second.hold(Operation::ReadVolume);
         scene.move_to(None).await;
         held.reached(1).await;
+        assert_eq!(scene.promised(), [all, all], "both keep room for it");
         let refused = world.to::<Instances>(*id).ask(scene::START).await;
         assert!(matches!(refused, Err(Fault::NotNow(_))), "{refused:?}");
         held.release();
         let back = scene.rests(S::Stopped, "back").await;
         assert_eq!((back.engine, scene.needs()), (None, 1), "its volume is there still");
+        assert_eq!(scene.promised(), [all, 0]);
         world.to::<Instances>(*id).ask(scene::START).await.unwrap();
         until(world, *id, S::Running, "back").await;
         assert_eq!(scene.bytes(first).await, Some(BYTES));

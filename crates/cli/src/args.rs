@@ -11,7 +11,7 @@ pub use builds::{
 };
 pub use clap_complete::Shell;
 pub use deploy::DeployArgs;
-pub use engines::EngineCommand;
+pub use engines::{EngineCommand, EngineKeyArgs};
 pub use stores::{CredentialCommand, NewCredential, Publication, ReleaseCommand, Rollout};
 pub use webhooks::WebhookCommand;
 

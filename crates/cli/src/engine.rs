@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    args::EngineCommand,
+    args::{EngineCommand, EngineKeyArgs},
     failure::Failure,
     lists,
     printer::{Table, cell, moment, word},
@@ -13,6 +13,7 @@ use contract::{
         RecoverInstance, RemoveEngine, UpdateEngine,
     },
     page::Limit,
+    ssh::SshHostKey,
     text::{CertificatePem, PrivateKeyPem},
 };
 use std::{path::Path, str::FromStr};
@@ -20,8 +21,8 @@ use std::{path::Path, str::FromStr};
 pub fn engine(cx: &Context<'_>, command: EngineCommand) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
-        EngineCommand::Add { name, address, private_address, certificates, labels } => {
-            let Certificates { authority, certificate, key } = read(&certificates)?;
+        EngineCommand::Add { name, address, private_address, keys, labels } => {
+            let Keys { authority, certificate, host_key, key } = read(keys)?;
             let labels = labels.into_iter().map(|label| (label.name, label.value)).collect();
             let added = client.call(&AddEngine {
                 name,
@@ -29,6 +30,7 @@ pub fn engine(cx: &Context<'_>, command: EngineCommand) -> Result<(), Failure> {
                 private_address,
                 authority,
                 certificate,
+                host_key,
                 key,
                 labels,
             })?;
@@ -60,17 +62,18 @@ pub fn engine(cx: &Context<'_>, command: EngineCommand) -> Result<(), Failure> {
                 false => format!("{} is there", moved.name),
             })
         }
-        EngineCommand::Renew { engine, certificates } => {
-            let Certificates { authority, certificate, key } = read(&certificates)?;
+        EngineCommand::Renew { engine, keys } => {
+            let Keys { authority, certificate, host_key, key } = read(keys)?;
             let renewed = client.call(&UpdateEngine {
                 engine_id: engine,
                 name: None,
                 labels: None,
-                authority: Some(authority),
-                certificate: Some(certificate),
+                authority,
+                certificate,
+                host_key,
                 key: Some(key),
             })?;
-            cx.printer.reply(&renewed, |renewed| format!("{} has new certificates", renewed.name))
+            cx.printer.reply(&renewed, |renewed| format!("{} has new keys", renewed.name))
         }
         EngineCommand::Drain { engine, undo } => {
             let drained = client.call(&DrainEngine { engine_id: engine, draining: !undo })?;
@@ -121,25 +124,35 @@ fn table(engines: &[ContainerEngine]) -> Table {
     })
 }
 
-struct Certificates {
-    authority: CertificatePem,
-    certificate: CertificatePem,
+struct Keys {
+    authority: Option<CertificatePem>,
+    certificate: Option<CertificatePem>,
+    host_key: Option<SshHostKey>,
     key: PrivateKeyPem,
 }
 
-/// Reads the files that Docker's documentation has a client keep in one folder.
-fn read(folder: &Path) -> Result<Certificates, Failure> {
-    Ok(Certificates {
-        authority: read_pem(folder, "ca.pem")?,
-        certificate: read_pem(folder, "cert.pem")?,
-        key: read_pem(folder, "key.pem")?,
-    })
+/// Reads the file of a key, or those that Docker's documentation has a client keep in one folder.
+fn read(keys: EngineKeyArgs) -> Result<Keys, Failure> {
+    let EngineKeyArgs { certificates, key, host_key } = keys;
+    match (certificates, key) {
+        (Some(folder), _) => Ok(Keys {
+            authority: Some(read_pem(&folder.join("ca.pem"))?),
+            certificate: Some(read_pem(&folder.join("cert.pem"))?),
+            host_key: None,
+            key: read_pem(&folder.join("key.pem"))?,
+        }),
+        (None, Some(file)) => {
+            Ok(Keys { authority: None, certificate: None, host_key, key: read_pem(&file)? })
+        }
+        (None, None) => Err(Failure::usage("no keys are named".to_owned(), HINT)),
+    }
 }
 
-fn read_pem<T: FromStr<Err = String>>(folder: &Path, name: &str) -> Result<T, Failure> {
-    let path = folder.join(name);
-    let hint = "name the folder that has ca.pem, cert.pem and key.pem of a client of the engine";
-    let text = std::fs::read_to_string(&path)
-        .map_err(|e| Failure::usage(format!("{}: {e}", path.display()), hint))?;
-    text.parse().map_err(|problem| Failure::usage(format!("{} {problem}", path.display()), hint))
+const HINT: &str = "name the folder that has ca.pem, cert.pem and key.pem of a client of the engine, or over ssh the \
+    file of a private key";
+
+fn read_pem<T: FromStr<Err = String>>(path: &Path) -> Result<T, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::usage(format!("{}: {e}", path.display()), HINT))?;
+    text.parse().map_err(|problem| Failure::usage(format!("{} {problem}", path.display()), HINT))
 }

@@ -5,8 +5,8 @@
 //! both succeed. Objects are found by name and by label, never from memory. Names are made of our
 //! ids and never contain a caller's text.
 
-mod certificates;
 mod container;
+mod credentials;
 #[cfg(feature = "docker")]
 pub mod docker;
 #[cfg(feature = "fake")]
@@ -14,10 +14,10 @@ pub mod fake;
 mod image;
 mod label;
 
-pub use certificates::Certificates;
 pub use container::{
     Capability, Container, ContainerSpec, Health, HealthCommand, Limits, Mount, Phase, Usage,
 };
+pub use credentials::{Certificates, Credentials};
 pub use image::{
     BASE_IMAGE, BuildEvent, BuildSpec, Built, Image, Isolation, PROXY_PORT, RegistryLogin, Secrets,
 };

@@ -4,6 +4,7 @@ use crate::{
     BackupId, EngineId, InstanceId, Name, Timestamp,
     instances::InstanceState,
     page::*,
+    ssh::SshHostKey,
     text::{CertificatePem, EngineAddress, PrivateAddress, PrivateKeyPem, Slug},
 };
 use schemars::JsonSchema;
@@ -16,7 +17,7 @@ pub type EngineLabels = BTreeMap<Slug, Slug>;
 functions! {
     group "Container engines";
 
-    /// Add a Docker engine of another machine, which is reached over TLS.
+    /// Add a Docker engine of another machine, which is reached over TLS or over ssh.
     ///
     /// The service asks the engine who it is before it adds it. From then on, new instances are placed on the
     /// engine with the most memory left; an instance stays where it was placed. Whoever has the key of the
@@ -24,29 +25,35 @@ functions! {
     "svc_admin_addEngine": AddEngine {
         /// What people call the engine, unique among engines.
         name: Name,
-        /// Where its Docker API is, such as `10.0.0.21:2376`.
+        /// Where its Docker API is: `10.0.0.21:2376` over TLS, or `ssh://docker@10.0.0.21`, for a user who may use
+        /// Docker there.
         address: EngineAddress,
         /// The address of its machine on which servers are published, such as `10.0.0.21`. All nodes of the
         /// service must reach it, and nobody else should.
         private_address: PrivateAddress,
-        /// The authority that signed the certificate of the engine (`ca.pem`).
-        authority: CertificatePem,
-        /// The certificate of the client (`cert.pem`).
-        certificate: CertificatePem,
-        /// The private key of the client (`key.pem`).
+        /// Over TLS: the authority that signed the certificate of the engine (`ca.pem`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        authority: Option<CertificatePem>,
+        /// Over TLS: the certificate of the client (`cert.pem`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        certificate: Option<CertificatePem>,
+        /// Over ssh: the only key that the host may have, as in `/etc/ssh/ssh_host_ed25519_key.pub` without the comment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host_key: Option<SshHostKey>,
+        /// The private key of the client: `key.pem`, or a key of OpenSSH without a pass phrase.
         key: PrivateKeyPem,
         /// What an instance may ask for by the same labels, such as `{"region": "eu"}`.
         #[serde(default, skip_serializing_if = "EngineLabels::is_empty")]
         labels: EngineLabels,
     } -> ContainerEngine { who: SuperAdmin, effect: Change,
-        errors: [Exists "an engine of this name, or this engine, was added already", Invalid "the certificates do not fit, or the engine refuses them", NotNow "there are 100 engines", Unavailable "the engine does not answer"] }
+        errors: [Exists "an engine of this name, or this engine, was added already", Invalid "the keys do not fit, or the engine refuses them", NotNow "there are 100 engines", Unavailable "the engine does not answer"] }
 
     /// List the container engines, with their instances and the room that they have.
     ///
     /// The first one is the engine of `SVC_DOCKER_HOST`, whose id is null.
     "svc_admin_getEngines": GetEngines {} -> EngineList { who: SuperAdmin, effect: Read }
 
-    /// Change the name, the labels or the certificates of an added engine.
+    /// Change the name, the labels or the keys of an added engine.
     "svc_admin_updateEngine": UpdateEngine {
         engine_id: EngineId,
         /// The new name. Without it, the name stays.
@@ -55,17 +62,20 @@ functions! {
         /// The new labels. Without them, the labels stay.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         labels: Option<EngineLabels>,
-        /// The new authority. Give all three of `authority`, `certificate` and `key`, or none.
+        /// The new authority. Over TLS, give all three of `authority`, `certificate` and `key`, or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         authority: Option<CertificatePem>,
         /// The new certificate of the client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         certificate: Option<CertificatePem>,
+        /// The new key of the host. Over ssh, give both `hostKey` and `key`, or none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host_key: Option<SshHostKey>,
         /// The new private key of the client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<PrivateKeyPem>,
     } -> ContainerEngine { who: SuperAdmin, effect: Change,
-        errors: [Exists "an engine of this name was added already", Invalid "the certificates do not fit, or the engine refuses them", Unavailable "the engine does not answer"] }
+        errors: [Exists "an engine of this name was added already", Invalid "the keys do not fit, or the engine refuses them", Unavailable "the engine does not answer"] }
 
     /// Place no more instances on an engine, or place some there again.
     ///
@@ -170,7 +180,8 @@ records! {
         version: Option<String>,
         /// What is free on the disk that has the volumes, in bytes. Null until that was measured.
         disk_free_bytes: Option<u64>,
-        /// When the certificate of the client expires. Null for the engine of `SVC_DOCKER_HOST`.
+        /// When the certificate of the client expires. Null without one: for the engine of `SVC_DOCKER_HOST`, and over
+        /// ssh.
         certificate_expires_at: Option<Timestamp>,
     }
 

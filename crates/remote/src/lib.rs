@@ -1,5 +1,5 @@
 //! Services of others, such as app stores, payment providers and shops: requests with limits, and
-//! what their failures mean.
+//! what their failures mean. [`ssh`] has the files of the programs of OpenSSH.
 
 #![warn(missing_docs)]
 
@@ -11,6 +11,7 @@ mod http;
 mod look_up;
 #[cfg(feature = "http")]
 mod network;
+pub mod ssh;
 
 #[cfg(feature = "http")]
 pub use guarded::Guarded;

@@ -3,7 +3,7 @@
 //! The checks are pure: the caller reads the files, from a folder or from a host of repositories. A
 //! check has a stable id, so that scripts can rely on it.
 //!
-//! The service and the runners also share how git signs in: with a token, or over ssh.
+//! The service and the runners also share how git signs in with a token.
 
 #![warn(missing_docs)]
 
@@ -11,11 +11,12 @@ mod access;
 pub mod config;
 mod document;
 pub mod folder;
-pub mod ssh;
+mod host_key;
 mod workflow;
 
 pub use access::git_environment;
 pub use config::{Config, Recipe, stays_inside, withheld_consent};
+pub use host_key::other_host_key;
 
 use contract::{
     apps::Platform,

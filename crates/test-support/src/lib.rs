@@ -2,7 +2,8 @@
 //!
 //! - [`apple`], [`google`], [`payments`] and [`vendure`] start the services of others, or fakes of them
 //!   that a published description checks.
-//! - [`postgres`] starts a database, and [`network`] makes a network that can be cut.
+//! - [`postgres`] starts a database, [`network`] makes a network that can be cut, and [`disk`] a disk
+//!   that can be full.
 //! - [`credential_files`] makes keys, certificates and profiles with `openssl` and `keytool`.
 //! - [`claims`] keeps test programs from taking the same ports and networks.
 //! - [`rig`] runs the Node programs of `tests/support`, and [`requires`] leaves a test out where a
@@ -20,6 +21,7 @@
 pub mod apple;
 pub mod claims;
 pub mod credential_files;
+pub mod disk;
 pub mod google;
 pub mod network;
 pub mod payments;

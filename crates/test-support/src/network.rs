@@ -1,5 +1,5 @@
-//! A network of several places on this machine, each in a namespace of its own, which can be cut and can lose
-//! packets. It needs root, `ip`, `nft` and `nsenter`.
+//! A network of several places on this machine, each in a namespace of its own, which can be cut, be slow and lose
+//! packets. It needs root, `ip`, `tc`, `nft` and `nsenter`.
 
 use super::{claims::claim, requires};
 use std::{
@@ -42,7 +42,7 @@ pub enum Target {
 impl Network {
     /// A network of these places. `None`: it cannot be made here, and this test is left out.
     pub fn of(test: &str, places: &[&str]) -> Option<Network> {
-        if !requires::programs(test, &["nft", "nsenter"]) || !requires::root(test) {
+        if !requires::programs(test, &["nft", "nsenter", "tc"]) || !requires::root(test) {
             return None;
         }
         let (number, claim) =
@@ -132,6 +132,22 @@ impl Network {
         self.drop_some(place, &some, &some);
     }
 
+    /// A place sends and gets no more than so many kilobits a second from now on. What waits comes late.
+    pub fn slow_down(&self, place: &str, rate: u32) {
+        for [namespace, device] in self.both_ends(place) {
+            let shape = format!(
+                "qdisc replace dev {device} root tbf rate {rate}kbit burst 16kb latency 1s\n"
+            );
+            given(Command::new("tc").args(["-n", &namespace, "-batch", "-"]), &shape);
+        }
+    }
+
+    /// The namespace and the device of both ends of the link of a place. Each sends to the other.
+    fn both_ends(&self, place: &str) -> [[String; 2]; 2] {
+        let own = self.namespace(place);
+        [[own.clone(), "eth0".into()], [self.namespace("hub"), own]]
+    }
+
     /// Drops the packets at a place that are like one of these.
     fn drop_some(&self, place: &str, sent: &[String], received: &[String]) {
         let rules = |which: &str, like: &[String]| -> String {
@@ -146,9 +162,14 @@ impl Network {
         given(self.place(place).command("nft").args(["-f", "-"]), &text);
     }
 
-    /// A place is reached again, and loses nothing.
+    /// A place is reached again, at full speed, and loses nothing.
     pub fn heal(&self, place: &str) {
         given(self.place(place).command("nft").args(["-f", "-"]), "flush ruleset\n");
+        for [namespace, device] in self.both_ends(place) {
+            // Fails where nothing was slow.
+            let mut tc = Command::new("tc");
+            let _ = tc.args(["-n", &namespace, "qdisc", "delete", "dev", &device, "root"]).output();
+        }
     }
 
     fn remove(&self) {

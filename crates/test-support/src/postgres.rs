@@ -1,6 +1,7 @@
 //! PostgreSQL servers of the tests, each in a folder of its own.
 
 use super::{
+    disk::Disk,
     network::Place,
     requires::{self, is_root},
 };
@@ -19,12 +20,15 @@ use std::{
 
 /// How long a server may take to start, also on a busy machine.
 const STARTS: Duration = Duration::from_secs(120);
+/// The disk of a server at a place of a network, in KiB.
+const DISK: u32 = 768 << 10;
 
 /// A running server, which ends with this process at the latest.
 pub struct Server {
     folder: PathBuf,
     /// Where it listens, if not only on a socket in its folder.
     place: Option<Place>,
+    disk: Option<Disk>,
     /// The shell ends the server when this is closed, and removes the folder.
     alive: Option<ChildStdin>,
     shell: Child,
@@ -52,12 +56,11 @@ impl Server {
         Server::start_at(None)
     }
 
-    /// Makes a database and starts its server, which listens at this place too.
+    /// Makes a database and starts its server. At a place it listens there too, and has a disk of its own.
     pub fn start_at(place: Option<Place>) -> Server {
-        let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
-        let data = folder.join("data");
+        let (folder, disk) = new_folder(place.as_ref());
+        let data = data(&folder);
         std::fs::create_dir(&data).unwrap();
-        give_away(&folder);
         give_away(&data);
         succeeded(
             program("initdb")
@@ -74,22 +77,52 @@ impl Server {
         let mut access = File::options().append(true).open(data.join("pg_hba.conf")).unwrap();
         access.write_all(b"host all all all trust\nhost replication all all trust\n").unwrap();
         let (alive, shell) = run(&folder, place.as_ref());
-        let server = Server { folder, place, alive, shell };
+        let server = Server { folder, place, disk, alive, shell };
         server.wait_until_it_answers();
         server
     }
 
     /// Kills all processes of the server. What it wrote stays on its disk.
     pub fn kill(&mut self) {
-        let pid = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
-        let pid = pid.lines().next().unwrap();
+        let pid = &self.running().expect("a server that runs");
         // It makes no more of them meanwhile.
         succeeded(Command::new("kill").arg("-STOP").arg(pid));
         let children = Command::new("pgrep").args(["-P", pid]).output().unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
         succeeded(Command::new("kill").arg("-KILL").arg(pid).args(children.split_whitespace()));
+        self.has_ended();
+    }
+
+    /// The id of its process, if it runs.
+    fn running(&self) -> Option<String> {
+        let file = std::fs::read_to_string(data(&self.folder).join("postmaster.pid")).ok()?;
+        let pid = file.lines().next()?;
+        Path::new("/proc").join(pid).exists().then(|| pid.to_owned())
+    }
+
+    /// Its processes have ended, and the shell keeps the folder.
+    fn has_ended(&mut self) {
         self.alive.take().unwrap().write_all(b"again\n").unwrap();
         self.shell.wait().unwrap();
+    }
+
+    /// Takes all room of its disk, until [`free`](Server::free).
+    pub fn fill(&self) {
+        self.disk.as_ref().expect("a disk of its own").fill();
+    }
+
+    /// Gives the room back. A server that could not write its log of changes has ended, and starts again.
+    pub fn free(&mut self) {
+        self.disk.as_ref().expect("a disk of its own").free();
+        let begun = Instant::now();
+        while !self.psql("select 1").status.success() {
+            assert!(begun.elapsed() < STARTS, "{}", self.log());
+            if self.running().is_none() {
+                self.has_ended();
+                return self.start_again();
+            }
+            sleep(Duration::from_millis(20));
+        }
     }
 
     /// Starts the server again after [`kill`](Server::kill).
@@ -114,17 +147,16 @@ impl Server {
 
     /// Like [`standby`](Server::standby). The standby listens at this place too, and reaches this server from there.
     pub fn standby_at(&self, place: Option<Place>, synchronous: bool) -> Server {
-        let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
-        give_away(&folder);
+        let (folder, disk) = new_folder(place.as_ref());
         let mut copy = program_at(place.as_ref(), "pg_basebackup");
         copy.args(["-U", "svc", "-R", "--checkpoint=fast", "-h"]);
         match &self.place {
             Some(own) => copy.arg(&own.address),
             None => copy.arg(&self.folder),
         };
-        succeeded(copy.arg("-D").arg(folder.join("data")));
+        succeeded(copy.arg("-D").arg(data(&folder)));
         let (alive, shell) = run(&folder, place.as_ref());
-        let standby = Server { folder, place, alive, shell };
+        let standby = Server { folder, place, disk, alive, shell };
         standby.wait_until_it_answers();
         if synchronous {
             self.sql("alter system set synchronous_standby_names = '*'");
@@ -249,23 +281,47 @@ impl Drop for Server {
     fn drop(&mut self) {
         let was_killed = self.alive.take().is_none();
         let _ = self.shell.wait();
+        self.disk = None;
         if was_killed {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }
 }
 
+/// The folder of a new server.
+fn new_folder(place: Option<&Place>) -> (PathBuf, Option<Disk>) {
+    let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
+    give_away(&folder);
+    let own = folder.join("disk");
+    std::fs::create_dir(&own).unwrap();
+    let disk = place.map(|_| Disk::at(&own, DISK, "a database").expect("a disk"));
+    give_away(&own);
+    (folder, disk)
+}
+
+/// Where a server has its data.
+fn data(folder: &Path) -> PathBuf {
+    folder.join("disk/data")
+}
+
 /// Runs the server of a folder.
 fn run(folder: &Path, place: Option<&Place>) -> (Option<ChildStdin>, Child) {
     // Rust drops no static values, so the shell ends the server when this process has ended.
     let run = "folder=$1; shift; \"$@\" & server=$!; read again; kill -INT $server; wait $server
-        [ \"$again\" ] || rm -rf \"$folder\"";
+        [ \"$again\" ] || { umount --quiet \"$folder/disk\"; rm -rf \"$folder\"; }";
     let postgres = program_at(place, "postgres");
     let mut shell = Command::new("sh");
     shell.args(["-c", run, "sh"]).arg(folder).arg(postgres.get_program()).args(postgres.get_args());
-    shell.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
+    shell.arg("-D").arg(data(folder)).arg("-k").arg(folder);
     shell.args(["-h", place.map_or("", |place| &place.address)]);
-    shell.args(["-c", "max_connections=300", "-c", "shared_buffers=64MB"]);
+    shell.args([
+        "-c",
+        "max_connections=300",
+        "-c",
+        "shared_buffers=64MB",
+        "-c",
+        "max_wal_size=256MB",
+    ]);
     let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
     let mut shell = shell.current_dir("/").spawn().unwrap();

@@ -50,17 +50,22 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
     };
     let missing = programs.iter().find(missing);
     if let Some(program) = missing {
-        // The test harness hides the output of `eprintln!` in tests that pass.
-        let _ = writeln!(std::io::stderr(), "left out: {test} because {program} is missing");
+        left_out(test, &format!("{program} is missing"));
     }
     missing.is_none()
+}
+
+/// Prints that a test is left out, and why.
+pub fn left_out(test: &str, why: &str) {
+    // The test harness hides the output of `eprintln!` in tests that pass.
+    let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
 }
 
 /// Whether this process is root. If not, prints which test is left out.
 pub fn root(test: &str) -> bool {
     let is_root = is_root();
     if !is_root {
-        let _ = writeln!(std::io::stderr(), "left out: {test} because it needs root");
+        left_out(test, "it needs root");
     }
     is_root
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use actors::ports::sources::SourceError;
 use contract::{git_url::SshAddress, ssh::SshHostKey};
-use repository::ssh::{HOST, IN_FOLDER, SshFolder};
+use remote::ssh::{HOST, IN_FOLDER, SshFolder};
 use tempfile::TempDir;
 
 /// The key that the host presents now. Does not sign in.

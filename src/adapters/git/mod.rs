@@ -27,8 +27,8 @@ use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use known::KnownCommits;
 use process::{ProcessGroup, Repository, Way, cannot_run};
+use remote::ssh::SshFolder;
 use remote::{PrivateHosts, is_public, look_up};
-use repository::ssh::SshFolder;
 use std::{
     io,
     net::IpAddr,

@@ -6,7 +6,8 @@ use actors::{
     runtime::turns::{Tenant, Turn},
 };
 use contract::text::{AccessToken, GitUrl};
-use repository::{git_environment, ssh::SshFolder};
+use remote::ssh::SshFolder;
+use repository::git_environment;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{fs, io, path::Path, process::Stdio, time::Duration};
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use super::{Git, host_key};
 use actors::ports::sources::{GitCredential, Remote, SourceError};
-use repository::ssh::other_host_key;
+use repository::other_host_key;
 
 /// Says what to do about the usual refusals of hosts.
 pub(super) async fn explained(git: &Git, e: SourceError, remote: &Remote) -> SourceError {

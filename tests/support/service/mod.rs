@@ -7,7 +7,7 @@ mod store_of;
 
 pub use calls::{Answer, Person, administrator, person};
 
-use crate::support::ports::free_port;
+use crate::support::{ports::free_port, requires};
 use data_encoding::HEXLOWER;
 use serde_json::Value;
 use std::{
@@ -27,11 +27,9 @@ pub const SVC: &str = env!("CARGO_BIN_EXE_svc");
 /// Whether services have their store in a database. If so, prints that this test is left out, because it is
 /// about the folder of the store.
 pub fn has_no_folder(test: &str) -> bool {
-    use std::io::Write;
     let has_none = std::env::var_os(ON_POSTGRES).is_some() || nodes::wanted().is_some();
     if has_none {
-        // The test harness hides the output of `eprintln!` in tests that pass.
-        let _ = writeln!(std::io::stderr(), "left out: {test} because the store is in no folder");
+        requires::left_out(test, "the store is in no folder");
     }
     has_none
 }

@@ -45,10 +45,16 @@ impl Service {
     /// Starts a service of so many nodes, in a new empty directory. `None`: what it needs is missing, and this test
     /// is left out.
     pub fn on_nodes(test: &str, count: usize) -> Option<Service> {
+        Self::on_nodes_with(test, count, &[])
+    }
+
+    /// Like [`on_nodes`](Service::on_nodes), with these settings.
+    pub fn on_nodes_with(test: &str, count: usize, settings: &[(&str, &str)]) -> Option<Service> {
         if !requires::programs(test, &["haproxy"]) {
             return None;
         }
-        let mut service = Self::alone(&[("SVC_STORE", &postgres::new_store(test)?)]);
+        let store = postgres::new_store(test)?;
+        let mut service = Self::alone(&[&[("SVC_STORE", store.as_str())], settings].concat());
         service.spread(count);
         service.boot();
         service.learn_its_id();
@@ -146,6 +152,12 @@ impl Service {
     pub fn pid_of(&self, node: usize) -> u32 {
         let node = &self.cluster.as_ref().expect("a service of several nodes").nodes[node];
         node.child.as_ref().expect("a node that runs").id()
+    }
+
+    /// Sends a signal to a node that runs.
+    pub fn signal_node(&self, node: usize, name: &str) {
+        let id = self.pid_of(node).to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
     /// The nodes that ended by themselves.

@@ -28,11 +28,11 @@ use contract::{
     quotas::{Quota, Unit},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::{Change, Merge};
 
 /// What counts changed since this version of the usage: a start counts everything again.
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
 /// The key of [`VERSION`] beside those of the kinds' indexes.
 const COUNTED: &str = "usage";
 
@@ -133,14 +133,17 @@ pub(crate) fn accounted<R: Resource<Host = World>>(
     (after, takes): (Option<&R::State>, Uses),
     limits: LimitsCount,
 ) -> Result<Change, Fault> {
-    let (of_before, of_after) = (before.and_then(R::engine), after.and_then(R::engine));
+    let machines = |state: Option<&R::State>| -> BTreeSet<_> {
+        state.map(R::machines).into_iter().flatten().collect()
+    };
+    let (of_before, of_after) = (machines(before), machines(after));
     if took == takes && of_before == of_after {
         return Ok(Change::new());
     }
     // What an instance had before it was deleted was promised once, and its owner can free nothing of it.
     let comes_back = before.is_some() && took.only(&machines::OF_MACHINE).is_empty();
     let counts = if comes_back { LimitsCount::No } else { limits };
-    let mut change = machines::promised(world, (of_before, &took), (of_after, &takes), counts);
+    let mut change = machines::promised(world, (&of_before, &took), (&of_after, &takes), counts);
     let of = |state: Option<&R::State>, uses: &Uses| match state.filter(|_| !uses.is_empty()) {
         Some(state) => R::organization(id, state, &world.store),
         None => Ok(None),
@@ -290,7 +293,9 @@ impl KindVisitor for Counting<'_> {
             if let Some(organization) = <R as Row>::organization(&id, &kept.state, self.store)? {
                 self.add(organization, &uses);
             }
-            self.add(machine(R::engine(&kept.state)), &uses.only(&machines::OF_MACHINE));
+            for engine in R::machines(&kept.state) {
+                self.add(machine(engine), &uses.only(&machines::OF_MACHINE));
+            }
         }
         Ok(())
     }

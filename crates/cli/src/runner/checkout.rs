@@ -7,7 +7,7 @@ use super::{
     user::User,
 };
 use contract::runners::BuildOrder;
-use repository::ssh::SshFolder;
+use remote::ssh::SshFolder;
 use std::{
     ffi::{OsStr, OsString},
     io,

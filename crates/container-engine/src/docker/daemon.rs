@@ -1,14 +1,16 @@
 //! The connection to the daemon: made on first use, and again after it was lost.
 
-use super::{errors::DaemonFailure, tls::Encrypted};
-use crate::{Certificates, EngineError};
+use super::{errors::DaemonFailure, ssh::OverSsh, tls::Encrypted};
+use crate::{Credentials, EngineError};
 use bollard::{API_DEFAULT_VERSION, BollardRequest, errors::Error};
+use contract::text::EngineAddress;
 use futures_core::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
 use std::{
     env,
     future::Future,
     net::{IpAddr, Ipv4Addr},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -47,6 +49,7 @@ enum Way {
     /// `tcp://host:port`, which anybody may read and change on the way.
     Plain(Arc<str>),
     Encrypted(Arc<Encrypted>),
+    Ssh(OverSsh),
 }
 
 /// Says whether an engine is the one that the program means. Each new connection is asked for.
@@ -79,14 +82,21 @@ impl Daemon {
         Ok(Daemon::by(way(address.into()), Ipv4Addr::LOCALHOST.into()))
     }
 
-    /// The daemon at `host:port` over TLS, which publishes ports at this address.
-    pub fn by_tls(
-        address: &str,
-        certificates: &Certificates,
+    /// The daemon of another machine, which publishes ports at this address.
+    pub fn elsewhere(
+        address: &EngineAddress,
+        credentials: &Credentials,
         publishes_at: IpAddr,
+        folder: &Path,
     ) -> Result<Daemon, EngineError> {
-        let way = Encrypted::new(address, certificates).map_err(EngineError::Refused)?;
-        Ok(Daemon::by(Way::Encrypted(Arc::new(way)), publishes_at))
+        let way = match credentials {
+            Credentials::Tls(certificates) => Encrypted::new(address.as_str(), certificates)
+                .map(|way| Way::Encrypted(Arc::new(way))),
+            Credentials::Ssh(access) => OverSsh::new(address, access, folder.to_owned())
+                .map(Way::Ssh)
+                .ok_or_else(|| format!("{address} is no address of ssh")),
+        };
+        Ok(Daemon::by(way.map_err(EngineError::Refused)?, publishes_at))
     }
 
     fn by(way: Way, publishes_at: IpAddr) -> Daemon {
@@ -104,6 +114,7 @@ impl Daemon {
             Way::Socket(address) => bollard::Docker::connect_with_unix(address, longest, version),
             Way::Plain(address) => bollard::Docker::connect_with_http(address, longest, version),
             Way::Encrypted(way) => way.client(longest, version),
+            Way::Ssh(way) => way.client(longest, version),
         }?;
         let client = client.with_request_modifier(url_safe_login);
         let client = timeout(LOOK, client.negotiate_version())

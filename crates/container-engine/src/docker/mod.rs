@@ -20,6 +20,7 @@ mod objects;
 mod pipes;
 mod produce;
 mod reference;
+mod ssh;
 mod tls;
 mod usage;
 mod view;
@@ -27,17 +28,17 @@ mod volumes;
 mod walls;
 
 use crate::{
-    About, Archive, BuildEvent, BuildSpec, Certificates, Container, ContainerSpec, DiskUse, Engine,
+    About, Archive, BuildEvent, BuildSpec, Container, ContainerSpec, Credentials, DiskUse, Engine,
     EngineError, Event, Exec, Image, Inventory, Labels, LogLine, LogQuery, Output, Peers,
     RegistryLogin, Usage,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use contract::Timestamp;
+use contract::{Timestamp, text::EngineAddress};
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
 use helpers::{Helpers, in_use::InUse};
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, path::Path, sync::Arc, time::Duration};
 use walls::Walls;
 
 /// A Docker daemon. Requires a tokio runtime.
@@ -70,15 +71,16 @@ impl Docker {
         Daemon::at(address).map(Docker::over)
     }
 
-    /// The daemon at `host:port` over TLS. Its containers are reached at `publishes_at`, an address of its
-    /// machine. Like [`Docker::connect`], but that certificates of which nothing can be made are
-    /// [`EngineError::Refused`].
-    pub fn connect_by_tls(
-        address: &str,
-        certificates: &Certificates,
+    /// The daemon of another machine, whose containers are reached at `publishes_at`, an address of that machine.
+    /// Files that ssh reads are in `folder` for a moment. Like [`Docker::connect`], but that credentials of which
+    /// nothing can be made are [`EngineError::Refused`].
+    pub fn connect_elsewhere(
+        address: &EngineAddress,
+        credentials: &Credentials,
         publishes_at: IpAddr,
+        folder: &Path,
     ) -> Result<Docker, EngineError> {
-        Daemon::by_tls(address, certificates, publishes_at).map(Docker::over)
+        Daemon::elsewhere(address, credentials, publishes_at, folder).map(Docker::over)
     }
 
     fn over(daemon: Daemon) -> Docker {

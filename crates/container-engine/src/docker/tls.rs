@@ -5,7 +5,7 @@ use bollard::{BollardRequest, ClientVersion, errors::Error};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
+    rt::{TokioExecutor, TokioTimer},
 };
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -38,6 +38,7 @@ impl Encrypted {
     pub fn client(&self, longest: u64, version: &ClientVersion) -> Result<bollard::Docker, Error> {
         let client: Client<HttpsConnector<HttpConnector>, _> =
             Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE)
                 .build(connector(self.config.clone()));
         let send = move |request: BollardRequest| {

@@ -75,12 +75,14 @@ macro_rules! checked_texts {
 
 mod commerce;
 mod delivery;
+mod engines;
 mod hosting;
 mod people;
 mod secrets;
 
 pub use commerce::*;
 pub use delivery::*;
+pub use engines::*;
 pub use hosting::*;
 pub use people::*;
 pub use secrets::*;

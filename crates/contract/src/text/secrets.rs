@@ -59,7 +59,7 @@ secrets! {
         if good && !text.is_empty() && text.len() <= 349_528 { Ok(text.to_owned()) } else { Err("must be a file of at most 256 KiB in base64".into()) }
     };
 
-    /// A private key in PEM, at most 16 KiB.
+    /// A private key in PEM or of OpenSSH, at most 16 KiB.
     PrivateKeyPem,
     schema: {"type": "string", "pattern": "^-----BEGIN [A-Z ]*PRIVATE KEY-----", "maxLength": 16384},
     rule: |text| {

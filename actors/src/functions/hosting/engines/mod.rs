@@ -1,5 +1,6 @@
 //! The handlers of the group Container engines.
 
+mod keys;
 pub mod place;
 mod view;
 
@@ -10,7 +11,7 @@ use crate::{
     kinds::{
         hosting::{
             backups::Backups,
-            engines::{AddedEngine, Command, EngineIndex, EngineKeys, Engines},
+            engines::{AddedEngine, Command, EngineIndex, Engines},
             instances::{self, Instance, InstanceIndex, Instances},
         },
         world::World,
@@ -18,7 +19,7 @@ use crate::{
     ports::engines::Access,
     runtime::{entries::Under, pagination, ref_count::RefCount},
 };
-use container_engine::{About, Certificates, EngineError};
+use container_engine::{About, EngineError};
 use contract::{
     EngineId, Fault, InstanceId, Page, Serves, Timestamp,
     backups::{Backup, BackupState, RestoreState},
@@ -26,8 +27,8 @@ use contract::{
         AddEngine, ContainerEngine, DrainEngine, EngineList, GetEngineInstances, GetEngines,
         MoveInstance, PlacedInstance, RecoverInstance, RemoveEngine, RemovedEngine, UpdateEngine,
     },
-    text::{CertificatePem, PrivateKeyPem},
 };
+use keys::{Given, sealed};
 use std::time::Duration;
 use store::{Change, Snapshot};
 use view::{placed, view, view_own};
@@ -44,10 +45,18 @@ impl Serves<AddEngine> for Platform {
             return Err(Fault::NotNow(format!("there are {MOST} engines; remove one first")));
         }
         let id: EngineId = world.ports.random.id(cx.now);
-        let certificates = certificates(p.authority, p.certificate, p.key);
-        let publishes_at = p.private_address.ip();
-        let access =
-            Access { address: p.address.clone(), certificates, publishes_at, identity: None };
+        let given = Given {
+            authority: p.authority,
+            certificate: p.certificate,
+            host_key: p.host_key,
+            key: Some(p.key),
+        };
+        let access = Access {
+            address: p.address.clone(),
+            credentials: given.for_engine_at(&p.address)?,
+            publishes_at: p.private_address.ip(),
+            identity: None,
+        };
         let about = ask(world, &access).await?;
         if own_identity(world).await.is_some_and(|own| own == about.id) {
             return Err(Fault::Exists(
@@ -59,7 +68,7 @@ impl Serves<AddEngine> for Platform {
             address: p.address,
             private_address: p.private_address,
             identity: about.id,
-            keys: keys(world, id, access.certificates)?,
+            keys: sealed(world, id, access.credentials)?,
             renewals: 0,
             labels: p.labels,
             draining: false,
@@ -85,22 +94,23 @@ impl Serves<UpdateEngine> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateEngine) -> Result<ContainerEngine, Fault> {
         let (id, world) = (p.engine_id, self.world.clone());
         let known = engine(&world, id)?;
-        let keys = match (p.authority, p.certificate, p.key) {
-            (None, None, None) => None,
-            (Some(authority), Some(certificate), Some(key)) => {
-                let access = Access {
-                    address: known.address.clone(),
-                    certificates: certificates(authority, certificate, key),
-                    publishes_at: known.private_address.ip(),
-                    identity: Some(known.identity.clone()),
-                };
-                ask(&world, &access).await?;
-                Some(Box::new(keys(&world, id, access.certificates)?))
-            }
-            _ => {
-                let problem = "give all three of authority, certificate and key, or none";
-                return Err(Fault::invalid("certificate", problem));
-            }
+        let given = Given {
+            authority: p.authority,
+            certificate: p.certificate,
+            host_key: p.host_key,
+            key: p.key,
+        };
+        let keys = if given.is_nothing() {
+            None
+        } else {
+            let access = Access {
+                address: known.address.clone(),
+                credentials: given.for_engine_at(&known.address)?,
+                publishes_at: known.private_address.ip(),
+                identity: Some(known.identity.clone()),
+            };
+            ask(&world, &access).await?;
+            Some(Box::new(sealed(&world, id, access.credentials)?))
         };
         let command = Command::Update { name: p.name, labels: p.labels, keys };
         cx.to::<Engines>(id).change(command, move |engine| view(&world, id, engine)).await
@@ -276,7 +286,10 @@ fn taking(
 /// Asks an engine who it is.
 async fn ask(world: &World, access: &Access) -> Result<About, Fault> {
     let engine = world.ports.engines.connect(access);
-    let engine = engine.map_err(|why| Fault::invalid("certificate", why))?;
+    let engine = engine.map_err(|why| match access.address.ssh() {
+        Some(_) => Fault::invalid("key", why),
+        None => Fault::invalid("certificate", why),
+    })?;
     let about = world.ports.clock.limit(TELLS_WITHIN, engine.about()).await;
     let about = about.unwrap_or_else(|| Err(EngineError::Unreachable("it does not answer".into())));
     let about = about.map_err(|e| {
@@ -292,31 +305,6 @@ async fn ask(world: &World, access: &Access) -> Result<About, Fault> {
 async fn own_identity(world: &World) -> Option<String> {
     let about = world.ports.clock.limit(TELLS_WITHIN, world.hosts.own().engine.about()).await;
     about.and_then(Result::ok).map(|about| about.id)
-}
-
-fn certificates(
-    authority: CertificatePem,
-    certificate: CertificatePem,
-    key: PrivateKeyPem,
-) -> Certificates {
-    let [authority, certificate] = [authority, certificate].map(String::from);
-    Certificates { authority, certificate, key: key.into() }
-}
-
-fn keys(world: &World, id: EngineId, of: Certificates) -> Result<EngineKeys, Fault> {
-    let expiry = world.ports.engines.expiry(&of.certificate);
-    let expires_at = expiry.map_err(|why| Fault::invalid("certificate", why))?;
-    let key = world.ports.sealer.seal(&id.to_string(), &of.key).map_err(|e| {
-        tracing::error!(error = %e, "the key of an engine was not sealed");
-        Fault::Internal
-    })?;
-    let pem = |text: String| text.parse().map_err(|_| Fault::Internal);
-    Ok(EngineKeys {
-        authority: pem(of.authority)?,
-        certificate: pem(of.certificate)?,
-        key,
-        expires_at,
-    })
 }
 
 /// An instance that is not deleted.

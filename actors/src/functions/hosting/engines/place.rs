@@ -50,7 +50,9 @@ pub(super) fn check(
     if !candidate.is_reachable || candidate.most.is_none() {
         return Err(Fault::Unavailable("this container engine"));
     }
-    if candidate.left(share(|quota| uses.of(quota))).is_none() {
+    // One that was on its way there has its room already.
+    let has_room = Instances::machines(instance).contains(&host.id);
+    if !has_room && candidate.left(share(|quota| uses.of(quota))).is_none() {
         return Err(Fault::NotNow(
             "this engine has promised too much of its memory or processors already; choose another one".into(),
         ));

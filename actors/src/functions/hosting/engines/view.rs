@@ -34,7 +34,7 @@ pub(super) fn view(
         private_address: engine.private_address.clone(),
         labels: engine.labels.clone(),
         draining: engine.draining,
-        certificate_expires_at: Some(engine.keys.expires_at),
+        certificate_expires_at: engine.keys.expires_at(),
         ..found(world, Some(id), status, instances)?
     })
 }

@@ -11,7 +11,7 @@ use crate::{
     runtime::resource::Retry,
 };
 use contract::{AppId, ssh::SshHostKey};
-use repository::ssh::other_host_key;
+use repository::other_host_key;
 use std::{sync::Arc, time::Duration};
 use store::Snapshot;
 

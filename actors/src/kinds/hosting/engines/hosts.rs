@@ -2,15 +2,15 @@
 
 use super::{
     health::{EngineHealth, EngineStatus},
-    rules::{AddedEngine, EngineIndex, Engines},
+    rules::{AddedEngine, EngineIndex, EngineKeys, Engines},
 };
 use crate::{
     kinds::world::World,
     ports::{engines::Access, sealed::SealError},
     runtime::store::Store,
 };
-use container_engine::{Certificates, Engine, EngineError};
-use contract::{EngineId, Fault};
+use container_engine::{Certificates, Credentials, Engine, EngineError};
+use contract::{EngineId, Fault, runners::SshAccess};
 use std::{
     collections::HashMap,
     net::{IpAddr, Ipv4Addr},
@@ -111,14 +111,21 @@ pub fn engine_ids(store: &Store) -> Result<Vec<EngineId>, Fault> {
 }
 
 fn access(world: &World, id: EngineId, engine: &AddedEngine) -> Result<Access, SealError> {
-    let key = world.ports.sealer.open(&id.to_string(), &engine.keys.key)?;
+    let open = |key| world.ports.sealer.open(&id.to_string(), key);
+    let credentials = match &engine.keys {
+        EngineKeys::Tls { authority, certificate, key, .. } => Credentials::Tls(Certificates {
+            authority: authority.to_string(),
+            certificate: certificate.to_string(),
+            key: open(key)?,
+        }),
+        EngineKeys::Ssh { host_key, key } => Credentials::Ssh(SshAccess {
+            private_key: open(key)?.parse().map_err(|_| SealError::Foreign)?,
+            host_key: host_key.clone(),
+        }),
+    };
     Ok(Access {
         address: engine.address.clone(),
-        certificates: Certificates {
-            authority: engine.keys.authority.to_string(),
-            certificate: engine.keys.certificate.to_string(),
-            key,
-        },
+        credentials,
         publishes_at: engine.private_address.ip(),
         identity: Some(engine.identity.clone()),
     })

@@ -14,4 +14,6 @@ mod rules;
 pub use health::{Egress, EngineHealth, EngineStatus};
 pub use hosts::{Host, Hosts};
 pub(crate) use image_copy::copy_image;
-pub use rules::{AddedEngine, Command, EngineClaim, EngineIndex, EngineKeys, Engines};
+pub use rules::{
+    AddedEngine, Command, EngineClaim, EngineIndex, EngineKeys, Engines, refuse_added,
+};

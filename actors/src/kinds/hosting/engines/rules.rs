@@ -5,10 +5,12 @@ use crate::{
     runtime::{
         ref_count::RefCount,
         resource::{Moment, Resource, Step, Unique, without_effects},
+        store::Store,
     },
 };
 use contract::{
     Fault, Name, Timestamp,
+    ssh::SshHostKey,
     text::{CertificatePem, EngineAddress, PrivateAddress, Slug},
 };
 use serde::{Deserialize, Serialize};
@@ -39,12 +41,29 @@ pub struct AddedEngine {
 
 /// What the service and an engine prove themselves by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EngineKeys {
-    pub authority: CertificatePem,
-    pub certificate: CertificatePem,
-    pub key: Sealed,
-    /// When the certificate expires.
-    pub expires_at: Timestamp,
+#[serde(rename_all = "lowercase")]
+pub enum EngineKeys {
+    Tls {
+        authority: CertificatePem,
+        certificate: CertificatePem,
+        key: Sealed,
+        /// When the certificate expires.
+        expires_at: Timestamp,
+    },
+    Ssh {
+        host_key: SshHostKey,
+        key: Sealed,
+    },
+}
+
+impl EngineKeys {
+    /// When the certificate of the client expires, if it has one.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match self {
+            EngineKeys::Tls { expires_at, .. } => Some(*expires_at),
+            EngineKeys::Ssh { .. } => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +89,20 @@ store::claims! {
     pub enum EngineClaim of Engines {
         Name { name: String } = "name",
         Identity { identity: String } = "identity",
+    }
+}
+
+/// Refuses an engine that was added, where the engine of the settings is expected: each would take the containers of
+/// the other for leftovers.
+pub fn refuse_added(store: &Store, identity: &str) -> Result<(), String> {
+    let identity = EngineClaim::Identity { identity: identity.to_owned() };
+    match store.holder::<Engines>(&identity) {
+        Ok(None) => Ok(()),
+        Ok(Some(id)) => Err(format!(
+            "the engine of SVC_DOCKER_HOST was added as {id} too: set another one, or remove that with svc engine \
+             remove {id}"
+        )),
+        Err(e) => Err(e.to_string()),
     }
 }
 

@@ -181,8 +181,10 @@ impl Resource for Instances {
         container_spec::uses(instance)
     }
 
-    fn engine(instance: &Instance) -> Option<EngineId> {
-        instance.engine
+    /// The engine that it moves to keeps room for it.
+    fn machines(instance: &Instance) -> Vec<Option<EngineId>> {
+        let moving = instance.moving.iter().map(|moving| moving.to);
+        [instance.engine].into_iter().chain(moving).collect()
     }
 
     fn engines_elsewhere(instance: &Instance) -> Vec<EngineId> {

@@ -12,7 +12,7 @@ use contract::{
     EngineId, Fault, Id, OrganizationId,
     quotas::{Quota, QuotaUse},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::Change;
 use ulid::Ulid;
 
@@ -31,20 +31,20 @@ pub fn is_machine(store: &Store, id: OrganizationId) -> Result<bool, Fault> {
 /// What is promised of the machine.
 pub(super) const OF_MACHINE: [Quota; 2] = [Quota::InstanceMemory, Quota::InstanceCpus];
 
-/// The change of what is promised, where a resource took this of the machine of one engine, and takes this of that of
-/// another one or the same.
+/// The change of what is promised, where a resource took this of the machine of each of some engines, and takes this
+/// of that of each of others or the same.
 pub(super) fn promised(
     world: &World,
-    (of_before, took): (Option<EngineId>, &Uses),
-    (of_after, takes): (Option<EngineId>, &Uses),
+    (of_before, took): (&BTreeSet<Option<EngineId>>, &Uses),
+    (of_after, takes): (&BTreeSet<Option<EngineId>>, &Uses),
     limits: LimitsCount,
 ) -> Change {
-    if of_before == of_after {
-        return of_one(world, of_after, (took, takes), limits);
-    }
     let none = Uses::default();
-    let left = of_one(world, of_before, (took, &none), LimitsCount::No);
-    left.and(of_one(world, of_after, (&none, takes), limits))
+    of_before.union(of_after).fold(Change::new(), |change, engine| {
+        let took = if of_before.contains(engine) { took } else { &none };
+        let takes = if of_after.contains(engine) { takes } else { &none };
+        change.and(of_one(world, *engine, (took, takes), limits))
+    })
 }
 
 /// The change of what is promised of the machine of an engine. Before the engine has told what its machine has,

@@ -126,6 +126,7 @@ async fn add(visitor: Visitor, form: Form) -> PageResult {
             private_address: form.get("privateAddress")?,
             authority: form.get("authority")?,
             certificate: form.get("certificate")?,
+            host_key: form.get("hostKey")?,
             key: form.get("key")?,
             labels: form.get("labels")?,
         })
@@ -144,6 +145,7 @@ async fn change(visitor: Visitor, form: Form) -> PageResult {
             labels: Some(form.get("labels")?),
             authority: form.get("authority")?,
             certificate: form.get("certificate")?,
+            host_key: form.get("hostKey")?,
             key: form.get("key")?,
         })
     };

@@ -1,13 +1,10 @@
-//! How git reaches a repository over ssh.
+//! The files with which the programs of OpenSSH reach a host.
 //!
 //! ssh reads the files of one folder and nothing else of the machine: neither its configuration, nor
-//! the keys of its user, nor an agent. The names of these files and the command are constant, so no
-//! text of a caller is part of a command, a path or an option.
+//! the keys of its user, nor an agent. The names of these files are constant, so no text of a caller is part
+//! of a path.
 
-use contract::{
-    runners::SshAccess,
-    ssh::{SshFingerprint, SshHostKey},
-};
+use contract::{runners::SshAccess, ssh::SshHostKey};
 use std::{
     ffi::OsString,
     fs::{DirBuilder, OpenOptions},
@@ -62,9 +59,9 @@ LogLevel ERROR
 pub struct SshFolder(PathBuf);
 
 impl SshFolder {
-    /// For git: signs in with the key, to a host with this host key only.
+    /// Signs in with the key, to a host with this host key only.
     ///
-    /// ssh connects to `address`, or to the address of the host if there is none.
+    /// ssh connects to `address`, or to that of the host if there is none.
     pub fn create(
         path: PathBuf,
         access: &SshAccess,
@@ -94,7 +91,7 @@ impl SshFolder {
         file?.write_all(content.as_bytes())
     }
 
-    /// It is removed with this value.
+    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -125,15 +122,6 @@ impl SshFolder {
 fn config(trust: &str, identity: &str, address: Option<IpAddr>) -> String {
     let address = address.map_or_else(String::new, |address| format!("HostName {address}\n"));
     format!("{address}StrictHostKeyChecking {trust}\nIdentityFile {identity}\n{SETTINGS}")
-}
-
-/// What to do about a host whose key is not the expected one.
-pub fn other_host_key(presented: &SshFingerprint, expected: &SshFingerprint) -> String {
-    format!(
-        "the host has the key {presented}, and not {expected}: somebody may stand between it and \
-         the service. If its operator confirms the new key, connect the repository again with it \
-         (svc repo connect URL --host-key {presented})"
-    )
 }
 
 #[cfg(test)]
