@@ -120,7 +120,8 @@ fn an_engine_is_reached_over_ssh() {
     }
     let Some(daemon) = Daemon::start_with_tls(test) else { return };
     let mut ssh = Ssh::start_with(&format!("SetEnv DOCKER_HOST={}", daemon.address));
-    let service = engine.service(&[]);
+    let builder = engine.publish("builder-base", "base-over-ssh", "1");
+    let service = engine.service(&[("SVC_BUILDER_BASE_IMAGE", &builder)]);
     let admin = service.administrator();
     let (key, other) = (service.home.join("key"), service.home.join("other"));
     for path in [&key, &other] {

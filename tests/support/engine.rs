@@ -140,8 +140,13 @@ impl Engine {
     }
 
     /// Like [`service`](Engine::service), on so many nodes. `None`: this test is left out.
-    pub fn service_on_nodes(&self, test: &str, count: usize) -> Option<Installed> {
-        self.with_settings(&[], |all| Service::on_nodes_with(test, count, all).map(Installed))
+    pub fn service_on_nodes(
+        &self,
+        test: &str,
+        count: usize,
+        settings: &[(&str, &str)],
+    ) -> Option<Installed> {
+        self.with_settings(settings, |all| Service::on_nodes_with(test, count, all).map(Installed))
     }
 
     fn with_settings<T>(

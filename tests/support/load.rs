@@ -7,8 +7,11 @@ use std::{
         Barrier,
         atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
+    time::Duration,
 };
 
+/// The pause of a client before it sends a request again.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Clients that send one request after another.
 const CLIENTS: usize = 4;
 
@@ -35,7 +38,13 @@ pub fn under_load_of_patient(
                         let body = body.map_err(|e| e.to_string())?;
                         if status == 200 { Ok(()) } else { Err(format!("{status} {body}")) }
                     };
-                    let failures: Vec<_> = (0..=retries).map_while(|_| send().err()).collect();
+                    let again = |attempt| {
+                        if attempt > 0 {
+                            std::thread::sleep(PAUSE);
+                        }
+                        send().err()
+                    };
+                    let failures: Vec<_> = (0..=retries).map_while(again).collect();
                     let before = sent.load(SeqCst);
                     assert!(failures.len() <= retries, "after {before}: {failures:?}");
                     sent.fetch_add(1, SeqCst);

@@ -103,7 +103,9 @@ fn instances_are_in_one_place_whatever_happens_to_nodes() {
     let test = "instances_are_in_one_place_whatever_happens_to_nodes";
     let Some(engine) = engine(test) else { return };
     let Some(daemon) = Daemon::start_with_tls(test) else { return };
-    let Some(mut service) = engine.service_on_nodes(test, NODES) else { return };
+    let builder = engine.publish("builder-base", "base-of-trial", "1");
+    let settings = [("SVC_BUILDER_BASE_IMAGE", builder.as_str())];
+    let Some(mut service) = engine.service_on_nodes(test, NODES, &settings) else { return };
     let (time, mut random) = (time(SECONDS), random());
 
     let server = json!({"role": "server", "image": "web-server", "port": 8080, "volume": "/kept",

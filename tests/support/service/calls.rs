@@ -83,8 +83,12 @@ impl Service {
     pub fn answer(response: reqwest::blocking::Response) -> reqwest::Result<Answer> {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text()?;
-        let body = serde_json::from_str(&text)
-            .unwrap_or_else(|_| panic!("{status} is not JSON: {text:?}"));
+        let body = match serde_json::from_str(&text) {
+            Ok(body) => body,
+            // A balancer says it in its own words.
+            Err(_) if (502..=504).contains(&status) => Value::String(text),
+            Err(_) => panic!("{status} is not JSON: {text:?}"),
+        };
         Ok(Answer { status, body, headers })
     }
 

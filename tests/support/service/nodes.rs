@@ -206,7 +206,7 @@ impl Service {
         let mut text = String::from(
             "defaults\n mode http\n timeout connect 5s\n timeout client 15m\n timeout server 15m\n \
              option forwardfor\n option abortonclose\n option redispatch\n retries 3\n \
-             retry-on conn-failure\n",
+             retry-on conn-failure empty-response\n",
         );
         let Cluster { nodes, source, .. } = self.cluster.as_ref().unwrap();
         let calls = nodes.iter().map(|node| node.port).collect();
@@ -215,7 +215,7 @@ impl Service {
             [("calls", self.port, calls), ("pages", self.dashboard_port, pages)];
         for (name, port, own) in sides {
             let _ = writeln!(text, "listen {name}\n bind 127.0.0.1:{port}\n balance roundrobin");
-            text += " option httpchk GET /readyz\n";
+            text += " option httpchk GET /readyz\n http-request disable-l7-retry unless METH_GET\n";
             for (number, (own, node)) in own.into_iter().zip(nodes).enumerate() {
                 let (checked, address) = (node.port, &node.place.address);
                 let _ = writeln!(
