@@ -20,6 +20,15 @@ use std::{
 
 /// How long a server may take to start, also on a busy machine.
 const STARTS: Duration = Duration::from_secs(120);
+/// What differs from the defaults. A standby that was cut off is back within seconds, as docs/SCALING.md says.
+const SETTINGS: [&str; 6] = [
+    "max_connections=300",
+    "shared_buffers=64MB",
+    "max_wal_size=256MB",
+    "wal_sender_timeout=5s",
+    "wal_receiver_timeout=5s",
+    "wal_retrieve_retry_interval=500ms",
+];
 /// The disk of a server at a place of a network, in KiB.
 const DISK: u32 = 768 << 10;
 
@@ -314,14 +323,9 @@ fn run(folder: &Path, place: Option<&Place>) -> (Option<ChildStdin>, Child) {
     shell.args(["-c", run, "sh"]).arg(folder).arg(postgres.get_program()).args(postgres.get_args());
     shell.arg("-D").arg(data(folder)).arg("-k").arg(folder);
     shell.args(["-h", place.map_or("", |place| &place.address)]);
-    shell.args([
-        "-c",
-        "max_connections=300",
-        "-c",
-        "shared_buffers=64MB",
-        "-c",
-        "max_wal_size=256MB",
-    ]);
+    for setting in SETTINGS {
+        shell.args(["-c", setting]);
+    }
     let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
     let mut shell = shell.current_dir("/").spawn().unwrap();
