@@ -32,6 +32,8 @@ impl Turns {
         }
         service.kill_node(self.kills % NODES);
         self.kills += 1;
+        // The balancer looks five times a second. Until then, a call may fail that nobody repeats here.
+        sleep(Duration::from_millis(500));
     }
 }
 

@@ -348,8 +348,8 @@ fn outcome(request: RequestBuilder) -> Outcome {
             let body: Value = serde_json::from_str(&text).unwrap();
             Outcome::Done(body.get("result").cloned().unwrap_or(body))
         }
-        // Sign-ins are limited.
-        429 | 503 => Outcome::NotDone,
+        // Sign-ins are limited. On a slow link a request may not have arrived as a whole in time.
+        408 | 429 | 503 => Outcome::NotDone,
         424 | 502 | 504 => Outcome::Unknown,
         _ => panic!("{status}: {text}"),
     }

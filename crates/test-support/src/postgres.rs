@@ -100,6 +100,12 @@ impl Server {
         let children = String::from_utf8(children.stdout).unwrap();
         succeeded(Command::new("kill").arg("-KILL").arg(pid).args(children.split_whitespace()));
         self.has_ended();
+        // As long as one of them has its memory, no server starts in this folder.
+        let begun = Instant::now();
+        while children.split_whitespace().any(is_alive) {
+            assert!(begun.elapsed() < STARTS, "{children}");
+            sleep(Duration::from_millis(5));
+        }
     }
 
     /// The id of its process, if it runs.
@@ -313,6 +319,12 @@ fn data(folder: &Path) -> PathBuf {
     folder.join("disk/data")
 }
 
+/// Whether a process of this id has not ended. One that nobody has waited for has ended, too.
+fn is_alive(pid: &str) -> bool {
+    let status = std::fs::read_to_string(Path::new("/proc").join(pid).join("status"));
+    status.is_ok_and(|status| !status.contains("State:\tZ"))
+}
+
 /// Runs the server of a folder.
 fn run(folder: &Path, place: Option<&Place>) -> (Option<ChildStdin>, Child) {
     // Rust drops no static values, so the shell ends the server when this process has ended.
@@ -336,8 +348,13 @@ fn is_installed() -> bool {
     Command::new(found("postgres")).arg("--version").stdout(Stdio::null()).status().is_ok()
 }
 
-/// A program of PostgreSQL. Debian has the server's programs in a folder of the version.
+/// A program of PostgreSQL. Debian has the server's programs in a folder of the version. The variable `TEST_POSTGRES`
+/// names the folder of those of another version.
 fn found(name: &str) -> PathBuf {
+    let wanted = std::env::var_os("TEST_POSTGRES").map(|folder| Path::new(&folder).join(name));
+    if let Some(wanted) = wanted.filter(|wanted| wanted.exists()) {
+        return wanted;
+    }
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let program = versions.map(|version| version.path().join("bin").join(name));
     program.filter(|program| program.exists()).max().unwrap_or_else(|| name.into())

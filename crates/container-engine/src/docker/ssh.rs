@@ -34,7 +34,7 @@ const DIAL: &str = "echo && exec docker system dial-stdio";
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// How many connections are made at a time: sshd refuses some where ten have not signed in yet.
 const BEGUN_AT_ONCE: usize = 4;
-/// How long an unused connection is kept. A new one takes as long as hundred requests.
+/// How long an unused connection is kept. A new one takes far longer than a request.
 const IDLE: Duration = Duration::from_secs(60);
 /// What is read of the messages of ssh, in bytes.
 const MESSAGE: u64 = 4 << 10;
