@@ -138,7 +138,12 @@ impl Trial {
     }
 
     fn send(&self, request: RequestBuilder) -> Outcome {
-        let outcome = outcome(request);
+        self.send_unless(request, None)
+    }
+
+    /// Like [`send`](Trial::send), where an answer of this status says that nothing was done.
+    fn send_unless(&self, request: RequestBuilder, not_done: Option<u16>) -> Outcome {
+        let outcome = outcome(request, not_done);
         let mut seen = self.seen.lock().unwrap();
         match outcome {
             Outcome::Done(_) => seen.done += 1,
@@ -300,9 +305,9 @@ impl Trial {
             if let (Some(url), true) = (upload["uploadUrl"].as_str(), offset < bytes.len()) {
                 let range = format!("bytes {offset}-{}/{}", bytes.len() - 1, bytes.len());
                 let rest = self.http.put(url).header("Content-Range", range);
-                let Outcome::Done(_) = self.send(rest.body(bytes[offset..].to_vec())) else {
-                    continue;
-                };
+                let rest = rest.body(bytes[offset..].to_vec());
+                // What was sent before and given up may arrive first.
+                let Outcome::Done(_) = self.send_unless(rest, Some(409)) else { continue };
             }
             let finalize = as_person(self.http.post(format!("{url}/{id}/finalize")));
             self.send(finalize.json(&json!({"sha256": sha256(&bytes)})));
@@ -339,7 +344,7 @@ pub fn claim_name(claim: u64) -> String {
 }
 
 /// What an answer says. Answers of 4xx are failures of the trial, except that it may be unknown what was done (424).
-fn outcome(request: RequestBuilder) -> Outcome {
+fn outcome(request: RequestBuilder, not_done: Option<u16>) -> Outcome {
     let Ok(answer) = request.send() else { return Outcome::Unknown };
     let status = answer.status().as_u16();
     let Ok(text) = answer.text() else { return Outcome::Unknown };
@@ -350,6 +355,7 @@ fn outcome(request: RequestBuilder) -> Outcome {
         }
         // Sign-ins are limited. On a slow link a request may not have arrived as a whole in time.
         408 | 429 | 503 => Outcome::NotDone,
+        status if not_done == Some(status) => Outcome::NotDone,
         424 | 502 | 504 => Outcome::Unknown,
         _ => panic!("{status}: {text}"),
     }

@@ -130,7 +130,7 @@ impl Server {
     pub fn free(&mut self) {
         self.disk.as_ref().expect("a disk of its own").free();
         let begun = Instant::now();
-        while !self.psql("select 1").status.success() {
+        while !self.psql(&["select 1"]).status.success() {
             assert!(begun.elapsed() < STARTS, "{}", self.log());
             if self.running().is_none() {
                 self.has_ended();
@@ -148,7 +148,7 @@ impl Server {
 
     fn wait_until_it_answers(&self) {
         let begun = Instant::now();
-        while !self.psql("select 1").status.success() {
+        while !self.psql(&["select 1"]).status.success() {
             assert!(begun.elapsed() < STARTS, "{}", self.log());
             sleep(Duration::from_millis(20));
         }
@@ -163,13 +163,7 @@ impl Server {
     /// Like [`standby`](Server::standby). The standby listens at this place too, and reaches this server from there.
     pub fn standby_at(&self, place: Option<Place>, synchronous: bool) -> Server {
         let (folder, disk) = new_folder(place.as_ref());
-        let mut copy = program_at(place.as_ref(), "pg_basebackup");
-        copy.args(["-U", "svc", "-R", "--checkpoint=fast", "-h"]);
-        match &self.place {
-            Some(own) => copy.arg(&own.address),
-            None => copy.arg(&self.folder),
-        };
-        succeeded(copy.arg("-D").arg(data(&folder)));
+        self.copy_to(&data(&folder));
         let (alive, shell) = run(&folder, place.as_ref());
         let standby = Server { folder, place, disk, alive, shell };
         standby.wait_until_it_answers();
@@ -185,6 +179,26 @@ impl Server {
         standby
     }
 
+    /// Makes a copy of the running server that follows it: a base backup with the functions of the server, so that it
+    /// may be of any version.
+    fn copy_to(&self, to: &Path) {
+        let copy = format!("\\! cp -a {} {}", data(&self.folder).display(), to.display());
+        let begin = "select from pg_backup_start('standby', true)";
+        let label = self.psql(&[begin, &copy, "select labelfile from pg_backup_stop()"]);
+        assert!(label.status.success(), "{}", String::from_utf8_lossy(&label.stderr));
+        std::fs::write(to.join("backup_label"), label.stdout.trim_ascii_start()).unwrap();
+        std::fs::write(to.join("standby.signal"), "").unwrap();
+        let _ = std::fs::remove_file(to.join("postmaster.pid"));
+        let host = self.place.as_ref().map(|place| place.address.clone());
+        let host = host.unwrap_or_else(|| self.folder.display().to_string());
+        let settings = to.join("postgresql.auto.conf");
+        let mut settings = File::options().append(true).open(settings).unwrap();
+        writeln!(settings, "primary_conninfo = 'host={host} user=svc'").unwrap();
+        for file in ["backup_label", "standby.signal"] {
+            give_away(&to.join(file));
+        }
+    }
+
     /// Makes a standby take writes.
     pub fn promote(&self) {
         self.sql("alter system reset synchronous_standby_names");
@@ -198,28 +212,19 @@ impl Server {
 
     /// Runs SQL, and returns what it printed, one line for each row.
     pub fn sql(&self, text: &str) -> String {
-        let output = self.psql(text);
+        let output = self.psql(&[text]);
         assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn psql(&self, text: &str) -> Output {
+    /// Runs these commands in one session.
+    fn psql(&self, commands: &[&str]) -> Output {
         let mut psql = Command::new(found("psql"));
         psql.arg("-h").arg(&self.folder);
-        psql.args([
-            "-U",
-            "svc",
-            "-d",
-            "postgres",
-            "-X",
-            "-q",
-            "-A",
-            "-t",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-c",
-            text,
-        ]);
+        psql.args(["-U", "svc", "-d", "postgres", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
+        for command in commands {
+            psql.args(["-c", command]);
+        }
         psql.output().unwrap()
     }
 
