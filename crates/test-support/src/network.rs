@@ -13,6 +13,8 @@ use std::{
 
 /// Addresses that no network of the outside has: those for benchmarks of RFC 2544.
 const ADDRESSES: &str = "198.18";
+/// How `tc` makes a link slow. What does not go out within a second is lost. A rate follows.
+const SHAPE: [&str; 6] = ["tbf", "burst", "16kb", "latency", "1s", "rate"];
 /// How many networks there may be at a time.
 const NETWORKS: u16 = 200;
 
@@ -51,6 +53,14 @@ impl Network {
         let network = Network { number, places, _claim: claim };
         network.remove();
         network.make();
+        // Some kernels have nothing that makes a link slow.
+        let own = network.namespace("hub");
+        let mut try_it = Command::new("tc");
+        try_it.args(["-n", &own, "qdisc", "add", "dev", "lo", "root"]).args(SHAPE).arg("1000kbit");
+        if !try_it.output().is_ok_and(|tried| tried.status.success()) {
+            requires::left_out(test, "this kernel shapes no traffic (tbf)");
+            return None;
+        }
         Some(network)
     }
 
@@ -135,10 +145,9 @@ impl Network {
     /// A place sends and gets no more than so many kilobits a second from now on. What waits comes late.
     pub fn slow_down(&self, place: &str, rate: u32) {
         for [namespace, device] in self.both_ends(place) {
-            let shape = format!(
-                "qdisc replace dev {device} root tbf rate {rate}kbit burst 16kb latency 1s\n"
-            );
-            given(Command::new("tc").args(["-n", &namespace, "-batch", "-"]), &shape);
+            let mut tc = Command::new("tc");
+            tc.args(["-n", &namespace, "qdisc", "replace", "dev", &device, "root"]).args(SHAPE);
+            given(tc.arg(format!("{rate}kbit")), "");
         }
     }
 
