@@ -10,6 +10,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use test_support::disk::Disk;
 
+/// Makes a backup of the SQL database of an app and verifies it. Returns the backup.
+pub fn verified_backup(service: &Installed, who: &Person, app: &Value) -> Value {
+    let call = |function: &str, params: Value| service.call(Some(who), function, params).ok();
+    let backup = finished(service, who, &call("svc_createSqlDbBackup", json!({"appId": app})));
+    assert_eq!(backup["state"], "ready", "{backup}");
+    call("svc_verifyBackup", json!({"backupId": backup["id"]}));
+    let verified = finished(service, who, &backup);
+    assert_eq!(verified["verification"]["state"], "succeeded", "{verified}");
+    verified
+}
+
 /// Waits until a backup is complete or has failed. Returns the backup.
 pub fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
     let mut found = Value::Null;

@@ -1,24 +1,20 @@
 //! Instances on the container engines of other machines: a second daemon, reached over TLS.
 
 use crate::{
+    backups::verified_backup,
     daemons::Daemon,
     instances::{made, until},
     support::{
         engine::{Installed, docker, engine, engine_host},
         load::together,
-        requires,
         service::{LONGEST, Person, eventually},
-        ssh::{self, Ssh},
     },
 };
 use serde_json::{Value, json};
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// Where its servers are published, apart from those of the first engine.
-const PRIVATE: &str = "127.0.0.2";
+pub const PRIVATE: &str = "127.0.0.2";
 
 /// What adds a daemon as an engine.
 pub fn adding(daemon: &Daemon) -> Value {
@@ -35,6 +31,17 @@ pub fn adding(daemon: &Daemon) -> Value {
 
 pub fn engines(service: &Installed, admin: &Person) -> Value {
     service.call(Some(admin), "svc_admin_getEngines", json!({})).ok()["items"].clone()
+}
+
+/// Waits until the service says this of the second engine.
+pub fn second_is(state: &str, service: &Installed, admin: &Person) {
+    eventually(&format!("it is {state}"), || engines(service, admin)[1]["state"] == state);
+}
+
+/// What a statement in the database of a container at this engine prints.
+fn psql(host: &str, container: &str, statement: &str) -> String {
+    let psql = ["psql", "-U", "svc", "-d", "parse", "-XAtc", statement];
+    docker(&[&["-H", host, "exec", container], &psql[..]].concat())
 }
 
 #[test]
@@ -112,78 +119,6 @@ fn an_engine_is_added_by_its_certificates_and_only_once() {
 }
 
 #[test]
-fn an_engine_is_reached_over_ssh() {
-    let test = "an_engine_is_reached_over_ssh";
-    let Some(engine) = engine(test) else { return };
-    if !requires::programs(test, &ssh::PROGRAMS) {
-        return;
-    }
-    let Some(daemon) = Daemon::start_with_tls(test) else { return };
-    let mut ssh = Ssh::start_with(&format!("SetEnv DOCKER_HOST={}", daemon.address));
-    let builder = engine.publish("builder-base", "base-over-ssh", "1");
-    let service = engine.service(&[("SVC_BUILDER_BASE_IMAGE", &builder)]);
-    let admin = service.administrator();
-    let (key, other) = (service.home.join("key"), service.home.join("other"));
-    for path in [&key, &other] {
-        ssh::new_key("ed25519", path);
-    }
-    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
-    ssh.allow(&[read(&key.with_extension("pub")).trim()]);
-    let add = |key: &Path, host_key: Value| {
-        let params = json!({
-            "name": "second", "address": ssh.address(), "privateAddress": PRIVATE, "hostKey": host_key,
-            "key": read(key), "labels": {"region": "eu"},
-        });
-        service.call(Some(&admin), "svc_admin_addEngine", params)
-    };
-    let of_another = read(&other.with_extension("pub"));
-    for (refused, field, why) in [
-        (add(&key, json!(null)), "hostKey", "ssh_host_ed25519_key.pub"),
-        (add(&key, json!(of_another.trim())), "address", "Host key verification failed"),
-        (add(&other, json!(ssh.public_host_key())), "address", "Permission denied"),
-    ] {
-        let told = refused.body.to_string();
-        assert_eq!(refused.status, 400, "{told}");
-        assert!(told.contains(field) && told.contains(why), "{told}");
-    }
-    let added = add(&key, json!(ssh.public_host_key())).ok();
-    assert_eq!(added["certificateExpiresAt"], Value::Null, "{added}");
-    assert!(!added.to_string().contains("PRIVATE KEY"), "{added}");
-
-    let wanted = json!({"engineLabels": {"region": "eu"}});
-    let (ada, _, instance) = made(&service, "svc_createBackendInstance", wanted);
-    let running = until(&service, &ada, &instance["id"], &["running", "failed"]);
-    assert_eq!(running["state"], "running", "{running}");
-    let there = daemon.docker(&["ps", "--quiet", "--filter", "label=svc.instance"]).stdout;
-    assert_eq!(there.iter().filter(|b| **b == b'\n').count(), 2, "{there:?}");
-    let logs = json!({"appId": running["appId"], "service": "sqlDb"});
-    let logs = service.call(Some(&ada), "svc_getInstanceLogs", logs).ok();
-    assert!(logs.to_string().contains("database system is ready"), "{logs}");
-    // A dump and its restore: a connection that is only read, and one whose input ends.
-    let backup = json!({"appId": running["appId"]});
-    let backup = service.call(Some(&ada), "svc_createSqlDbBackup", backup).ok();
-    let backup = crate::backups::finished(&service, &ada, &backup);
-    assert_eq!(backup["state"], "ready", "{backup}");
-    service.call(Some(&ada), "svc_verifyBackup", json!({"backupId": backup["id"]})).ok();
-    let verified = crate::backups::finished(&service, &ada, &backup);
-    assert_eq!(verified["verification"]["state"], "succeeded", "{verified}");
-
-    ssh.stop();
-    let is = |state: &str| engines(&service, &admin)[1]["state"] == state;
-    eventually("it is unreachable", || is("unreachable"));
-    ssh.serve();
-    eventually("it is reached again", || is("reachable"));
-    let gone = json!({"instanceId": instance["id"], "deleteData": true});
-    service.call(Some(&ada), "svc_deleteBackendInstance", gone).ok();
-    let engine_id = json!({"engineId": added["id"]});
-    eventually("it is removed", || {
-        service.call(Some(&admin), "svc_admin_removeEngine", engine_id.clone()).status == 200
-    });
-    let keys = || std::fs::read_dir(service.data().join("ssh")).unwrap().count();
-    eventually("no key is left on the disk", || keys() == 0);
-}
-
-#[test]
 fn an_instance_lives_on_the_engine_on_which_it_was_placed() {
     let test = "an_instance_lives_on_the_engine_on_which_it_was_placed";
     let Some(engine) = engine(test) else { return };
@@ -239,29 +174,16 @@ fn an_instance_lives_on_the_engine_on_which_it_was_placed() {
 
     // It is away, and comes back with its containers stopped.
     let name = crate::backups::container(&instance, "sqldb");
-    let address = daemon.address.clone();
-    let sql = |there: bool, statement: &str| {
-        let psql = ["exec", &name, "psql", "-U", "svc", "-d", "parse", "-XAtc", statement];
-        match there {
-            true => docker(&[&["-H", &address], &psql[..]].concat()),
-            false => docker(&psql),
-        }
-    };
+    let hosts = [engine_host(), daemon.address.clone()];
+    let sql = |there: bool, statement: &str| psql(&hosts[usize::from(there)], &name, statement);
     sql(true, "CREATE TABLE kept AS SELECT 7 AS n");
-    let backup = json!({"appId": running["appId"]});
-    let backup = service.call(Some(&ada), "svc_createSqlDbBackup", backup).ok();
-    let backup = crate::backups::finished(&service, &ada, &backup);
-    assert_eq!(backup["state"], "ready", "{backup}");
-    service.call(Some(&ada), "svc_verifyBackup", json!({"backupId": backup["id"]})).ok();
-    let verified = crate::backups::finished(&service, &ada, &backup);
-    assert_eq!(verified["verification"]["state"], "succeeded", "{verified}");
+    let backup = verified_backup(&service, &ada, &running["appId"]);
     daemon.end("KILL");
-    eventually("the engine is unreachable", || {
-        engines(&service, &admin)[1]["state"] == "unreachable"
-    });
+    second_is("unreachable", &service, &admin);
     let overview = service.call(Some(&admin), "svc_admin_getOverview", json!({})).ok();
     let told = overview["attention"].to_string();
     assert!(told.contains("engineUnreachable") && told.contains(id.as_str().unwrap()), "{told}");
+    assert!(!serves(&service));
     assert!(daemon.boot());
     until(&service, &ada, &instance["id"], &["running"]);
     eventually("the backend serves again", || serves(&service));
@@ -278,9 +200,7 @@ fn an_instance_lives_on_the_engine_on_which_it_was_placed() {
     let refused = recover(backup["id"].clone());
     assert!(refused.body.to_string().contains("answers"), "{refused:?}");
     daemon.end("KILL");
-    eventually("the engine is unreachable", || {
-        engines(&service, &admin)[1]["state"] == "unreachable"
-    });
+    second_is("unreachable", &service, &admin);
     let refused = recover(Value::Null);
     assert!(refused.body.to_string().contains(backup["id"].as_str().unwrap()), "{refused:?}");
     recover(backup["id"].clone()).ok();
@@ -371,14 +291,9 @@ fn an_instance_moves_between_two_engines_with_its_data() {
     let health = format!("{}/parse/health", running["url"].as_str().unwrap());
     let serves = || service.http.get(&health).send().is_ok_and(|answer| answer.status() == 200);
     let name = crate::backups::container(&instance, "sqldb");
-    let address = daemon.address.clone();
-    let statement = |there: bool, statement: &str| {
-        let psql = ["exec", &name, "psql", "-U", "svc", "-d", "parse", "-XAtc", statement];
-        match there {
-            true => docker(&[&["-H", &address], &psql[..]].concat()),
-            false => docker(&psql),
-        }
-    };
+    let hosts = [engine_host(), daemon.address.clone()];
+    let statement =
+        |there: bool, statement: &str| psql(&hosts[usize::from(there)], &name, statement);
     statement(
         false,
         "CREATE TABLE kept AS SELECT n, repeat(md5(n::text), 20) FROM generate_series(1, 20000) n",
@@ -428,9 +343,7 @@ fn an_instance_moves_between_two_engines_with_its_data() {
 
     // Towards an engine that is gone, it stays where it is.
     daemon.end("KILL");
-    eventually("the engine is unreachable", || {
-        engines(&service, &admin)[1]["state"] == "unreachable"
-    });
+    second_is("unreachable", &service, &admin);
     let refused = moves(&second);
     assert_eq!(refused.status, 503, "{refused:?}");
     until(&service, &ada, &instance["id"], &["running"]);

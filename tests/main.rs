@@ -42,6 +42,7 @@ mod deployments;
 mod domains;
 mod egress;
 mod engines;
+mod engines_over_ssh;
 mod every_function;
 mod examples;
 mod fairness;

@@ -2,7 +2,7 @@
 
 use crate::{
     support::{
-        load::together,
+        load::{Over, together},
         service::{Answer, Person, Service, eventually, sha256},
     },
     uploads::{bytes_of, declared},
@@ -293,13 +293,14 @@ fn no_call_fails_while_nodes_are_upgraded() {
                 })
             })
             .collect();
+        let over = Over(&is_over);
         for node in [0, 1, 0] {
             service.stop_node(node);
             service.boot_node(node);
             // The balancer has to see that it is back.
             std::thread::sleep(Duration::from_secs(1));
         }
-        is_over.store(true, Relaxed);
+        drop(over);
         for caller in callers {
             let count = caller.join().unwrap();
             assert!(count > 20, "{count}");

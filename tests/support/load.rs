@@ -2,7 +2,6 @@
 
 use reqwest::blocking::{Client, RequestBuilder};
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Barrier,
         atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
@@ -14,6 +13,15 @@ use std::{
 const PAUSE: Duration = Duration::from_millis(100);
 /// Clients that send one request after another.
 const CLIENTS: usize = 4;
+
+/// Ends the work of clients with this value, also where a test fails: a scope of threads waits for all of them.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
 
 /// Does `work` while clients send these requests, none of which may fail.
 pub fn under_load(request: impl Fn(&Client) -> RequestBuilder + Sync, work: impl FnOnce()) {
@@ -51,9 +59,8 @@ pub fn under_load_of_patient(
                 }
             });
         }
-        let done = catch_unwind(AssertUnwindSafe(work));
-        stop.store(true, SeqCst);
-        done.unwrap_or_else(|panic| resume_unwind(panic));
+        let _over = Over(&stop);
+        work();
     });
     assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
 }

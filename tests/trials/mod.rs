@@ -11,8 +11,9 @@ mod history;
 mod instances;
 
 use crate::support::{
+    load::Over,
     requires,
-    service::{Service, eventually},
+    service::{LONGEST, Service, eventually},
     webhooks::Receiver,
 };
 use clients::{Trial, claim_name};
@@ -20,7 +21,6 @@ use faults::{NODES, World};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -66,6 +66,7 @@ fn three_nodes_are_like_one_whatever_goes_wrong() {
         while (begun.elapsed() < time || !trial.seen.lock().unwrap().is_enough())
             && !clients.iter().any(|client| client.is_finished())
         {
+            assert!(begun.elapsed() < time + LONGEST, "there is nothing to judge");
             world.round(&mut random);
         }
     });
@@ -74,15 +75,6 @@ fn three_nodes_are_like_one_whatever_goes_wrong() {
     registers_are_registers(&trial);
     what_has_one_key_is_made_once(&trial, &world.service);
     releases_are_published_and_told(&trial, &world.service, &receiver);
-}
-
-/// Ends the work of the clients with this value, also where the trial has failed.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 /// How long a trial takes, by default so many seconds.

@@ -356,9 +356,13 @@ fn is_installed() -> bool {
 /// A program of PostgreSQL. Debian has the server's programs in a folder of the version. The variable `TEST_POSTGRES`
 /// names the folder of those of another version.
 fn found(name: &str) -> PathBuf {
-    let wanted = std::env::var_os("TEST_POSTGRES").map(|folder| Path::new(&folder).join(name));
-    if let Some(wanted) = wanted.filter(|wanted| wanted.exists()) {
-        return wanted;
+    if let Some(folder) = std::env::var_os("TEST_POSTGRES").map(PathBuf::from) {
+        assert!(folder.join("postgres").exists(), "TEST_POSTGRES has no postgres");
+        // A client of any version serves.
+        let wanted = folder.join(name);
+        if wanted.exists() {
+            return wanted;
+        }
     }
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let program = versions.map(|version| version.path().join("bin").join(name));

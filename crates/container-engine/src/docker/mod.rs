@@ -22,6 +22,7 @@ mod produce;
 mod reference;
 mod ssh;
 mod tls;
+mod transport;
 mod usage;
 mod view;
 mod volumes;

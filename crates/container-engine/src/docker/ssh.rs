@@ -1,15 +1,13 @@
 //! The way to a daemon over ssh: each connection is a `docker system dial-stdio` on its machine, as with Docker's own
 //! client.
 
-use bollard::{BollardRequest, ClientVersion, errors::Error};
+use super::transport;
+use bollard::{ClientVersion, errors::Error};
 use contract::{git_url::SshAddress, runners::SshAccess, text::EngineAddress};
 use futures_util::future::BoxFuture;
 use hyper_util::{
-    client::legacy::{
-        Client,
-        connect::{Connected, Connection},
-    },
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
 };
 use remote::ssh::{HOST, IN_FOLDER, SshFolder};
 use std::{
@@ -34,8 +32,6 @@ const DIAL: &str = "echo && exec docker system dial-stdio";
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// How many connections are made at a time: sshd refuses some where ten have not signed in yet.
 const BEGUN_AT_ONCE: usize = 4;
-/// How long an unused connection is kept. A new one takes far longer than a request.
-const IDLE: Duration = Duration::from_secs(60);
 /// What is read of the messages of ssh, in bytes.
 const MESSAGE: u64 = 4 << 10;
 
@@ -67,21 +63,8 @@ impl OverSsh {
 
     /// A client that keeps its connections. It makes the first one when it is asked.
     pub fn client(&self, longest: u64, version: &ClientVersion) -> Result<bollard::Docker, Error> {
-        let client: Client<OverSsh, _> = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .build(self.clone());
-        let send = move |request: BollardRequest| {
-            let answer = client.request(request);
-            async move { answer.await.map_err(Error::from) }
-        };
         // The daemon does not look at the host that a request names.
-        bollard::Docker::connect_with_custom_transport(
-            send,
-            Some("http://localhost"),
-            longest,
-            version,
-        )
+        transport::client(self.clone(), "http://localhost", longest, version)
     }
 }
 

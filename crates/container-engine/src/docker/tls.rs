@@ -1,12 +1,10 @@
 //! The way to a daemon over TLS. Both sides prove by certificates who they are.
 
+use super::transport;
 use crate::Certificates;
-use bollard::{BollardRequest, ClientVersion, errors::Error};
+use bollard::{ClientVersion, errors::Error};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use std::{sync::Arc, time::Duration};
@@ -17,8 +15,6 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// How long an unused connection is kept. A new one takes twenty times as long as a request.
-const IDLE: Duration = Duration::from_secs(60);
 
 /// The way to one daemon.
 pub(super) struct Encrypted {
@@ -36,21 +32,7 @@ impl Encrypted {
 
     /// A client that keeps its connections. It makes the first one when it is asked.
     pub fn client(&self, longest: u64, version: &ClientVersion) -> Result<bollard::Docker, Error> {
-        let client: Client<HttpsConnector<HttpConnector>, _> =
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(IDLE)
-                .build(connector(self.config.clone()));
-        let send = move |request: BollardRequest| {
-            let answer = client.request(request);
-            async move { answer.await.map_err(Error::from) }
-        };
-        bollard::Docker::connect_with_custom_transport(
-            send,
-            Some(self.address.as_str()),
-            longest,
-            version,
-        )
+        transport::client(connector(self.config.clone()), &self.address, longest, version)
     }
 }
 

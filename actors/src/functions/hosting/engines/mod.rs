@@ -6,7 +6,7 @@ mod view;
 
 use crate::{
     call::{context::Call, platform::Platform},
-    functions::hosting::backups::initial_restore,
+    functions::hosting::{backups::initial_restore, instances::engine_fault},
     installation::{This, engine::OwnDrained},
     kinds::{
         hosting::{
@@ -41,7 +41,7 @@ const TELLS_WITHIN: Duration = Duration::from_secs(20);
 impl Serves<AddEngine> for Platform {
     async fn serve(&self, cx: &Call, p: AddEngine) -> Result<ContainerEngine, Fault> {
         let world = &self.world;
-        if world.all_hosts()?.len() as u64 > MOST {
+        if world.store.count(&EngineIndex::All)? >= MOST {
             return Err(Fault::NotNow(format!("there are {MOST} engines; remove one first")));
         }
         let id: EngineId = world.ports.random.id(cx.now);
@@ -228,8 +228,7 @@ impl Serves<RecoverInstance> for Platform {
     async fn serve(&self, cx: &Call, p: RecoverInstance) -> Result<PlacedInstance, Fault> {
         let (world, id) = (&self.world, p.instance_id);
         let found = instance(world, id)?;
-        let host =
-            world.host(found.engine).map_err(|_| Fault::Unavailable("the container engine"))?;
+        let host = world.host(found.engine).map_err(engine_fault)?;
         if !host.health.is_unreachable() {
             return Err(Fault::NotNow(
                 "the engine of this instance answers; move the instance with svc_admin_moveInstance".into(),
@@ -278,7 +277,7 @@ fn taking(
         Some(id) => Some((id, engine(world, id)?)),
         None => None,
     };
-    let host = world.host(id).map_err(|_| Fault::Unavailable("this container engine"))?;
+    let host = world.host(id).map_err(engine_fault)?;
     place::check(world, &host, to.as_ref().map(|(_, seen)| seen), instance)?;
     Ok(to)
 }

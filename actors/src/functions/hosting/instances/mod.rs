@@ -107,7 +107,7 @@ impl Instance {
     }
 }
 
-fn engine_fault(e: EngineError) -> Fault {
+pub(in crate::functions::hosting) fn engine_fault(e: EngineError) -> Fault {
     match e {
         EngineError::Missing(_) => Fault::NotNow(
             "the container of this service does not exist; see the state of the instance".into(),

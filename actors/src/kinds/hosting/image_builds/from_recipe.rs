@@ -85,6 +85,9 @@ async fn find(world: &World, host: &Host, wanted: &Labels) -> Result<Option<Stri
     if let Some(found) = host.engine.images(wanted).await?.into_iter().next() {
         return Ok(Some(found.id));
     }
+    if host.id.is_none() {
+        return Ok(None);
+    }
     let Some(built) = world.hosts.own().engine.images(wanted).await?.into_iter().next() else {
         return Ok(None);
     };

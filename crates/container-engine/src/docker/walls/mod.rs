@@ -46,7 +46,7 @@ pub(super) struct Walls {
     labels: Labels,
     /// The networks of addresses that containers must not reach.
     closed: Vec<(IpAddr, u8)>,
-    /// Made of the labels. In the names of the bridges and of the table.
+    /// Made of the labels, and of what tells the engine from others. In the names of the bridges and of the table.
     tag: String,
     state: tokio::sync::Mutex<State>,
     /// Tells those that wait that the walls stand or cannot be raised.

@@ -71,8 +71,7 @@ const LATER: Duration = Duration::from_secs(1);
 const VOLUME_GONE: &str = "the volume with its data is gone from this machine. Bring it back, and start \
     the instance. Or start it with `acceptDataLoss`, which makes an empty volume, and restore a backup";
 
-/// The table in the documentation of [`instances`](crate::kinds::hosting::instances) has one row for each
-/// arm.
+/// The next action: at its engine, and if nothing is left to do there, between engines.
 pub fn plan(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
     match at_its_engine(instance, observation, now) {
         Action::Rest => between_engines(instance).unwrap_or(Action::Rest),
@@ -80,6 +79,7 @@ pub fn plan(instance: &Instance, observation: &Observation, now: Timestamp) -> A
     }
 }
 
+/// The table in the documentation of [`instances`](crate::kinds::hosting::instances) has one row for each arm.
 fn at_its_engine(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
     match instance.state {
         InstanceState::Deleting => take_down(instance, observation)
